@@ -150,11 +150,14 @@ pub(crate) const IN_URR: &[u16] = &[
     ie::SUBSEQUENT_EVENT_THRESHOLD,
     ie::TIME_QUOTA_MECHANISM,
     ie::AGGREGATED_URRS,
-    ie::ADDITIONAL_MONITORING_TIME,
     ie::NUMBER_OF_REPORTS,
     ie::APPLICATION_ID,
     ie::SDF_FILTER,
 ];
+
+/// Events, as in URRs.
+pub(crate) const IN_ADDITIONAL_MONITORING_TIME: &[u16] =
+    &[ie::SUBSEQUENT_EVENT_QUOTA, ie::SUBSEQUENT_EVENT_THRESHOLD];
 
 /// What is obeyed though it is not decoded with its group, with its name in the code.
 pub(crate) const OBEYED: &[(&str, u16, &str)] = &[

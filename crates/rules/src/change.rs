@@ -17,7 +17,7 @@ use crate::intent::{
 use crate::list::Names;
 use crate::redirect::Redirect;
 use crate::treatment::HeaderField;
-use crate::urr::{DroppedDownlink, Methods, Triggers, Volume};
+use crate::urr::{DroppedDownlink, Methods, Monitoring, Triggers, Volume};
 
 /// What an Update PDR replaces (TS 29.244 7.5.4.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,6 +132,8 @@ pub struct UrrUpdate {
     pub subsequent_volume_quota: Option<Option<Volume>>,
     /// New time quota from the monitoring time on, or none.
     pub subsequent_time_quota_s: Option<Option<u32>>,
+    /// Replaces the whole list.
+    pub additional_monitoring: Option<Vec<Monitoring>>,
     /// Replaces the whole list.
     pub linked: Option<Vec<UrrId>>,
     /// New MBQE.

@@ -82,6 +82,8 @@ impl<'a> Checked<'a> {
     fn urr(&self, urr: &Urr) -> Result<(), RuleError> {
         let rule = RuleRef::Urr(urr.id);
         at_most(limits::LINKED_URRS, urr.linked.len(), rule, "linked URRs")?;
+        let more = urr.additional_monitoring.len();
+        at_most(limits::ADDITIONAL_MONITORING_TIMES, more, rule, "additional monitoring times")?;
         urr.linked.iter().try_for_each(|linked| self.urrs.named(*linked, rule).map(drop))?;
         urr.quota_far.map_or(Ok(()), |far| self.fars.named(far, rule).map(drop))
     }

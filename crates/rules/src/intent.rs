@@ -32,6 +32,8 @@ pub mod limits {
     pub const URRS_PER_PDR: usize = 8;
     /// URRs linked to one URR.
     pub const LINKED_URRS: usize = 16;
+    /// Monitoring times of one URR beside its first.
+    pub const ADDITIONAL_MONITORING_TIMES: usize = 8;
     /// QFIs in one PDI.
     pub const QFIS_PER_PDI: usize = 64;
     /// SDF filters in one PDI.

@@ -72,6 +72,21 @@ pub struct DroppedDownlink {
     pub bytes: Option<u64>,
 }
 
+/// A monitoring time, and what holds from it on; of what is absent, what is left of the one before (TS 29.244 7.5.2.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Monitoring {
+    /// The time, in seconds since 1900.
+    pub time: u32,
+    /// Report after so much.
+    pub volume_threshold: Option<Volume>,
+    /// Report after so long.
+    pub time_threshold_s: Option<u32>,
+    /// Packets pass until so much has been used.
+    pub volume_quota: Option<Volume>,
+    /// Packets pass for so long.
+    pub time_quota_s: Option<u32>,
+}
+
 /// Usage Reporting Rule (TS 29.244 7.5.2.4). The data plane counts bytes and packets, and enforces volume thresholds
 /// and quotas; what depends on time is the control engine's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +130,9 @@ pub struct Urr {
     pub subsequent_volume_quota: Option<Volume>,
     /// From the monitoring time on.
     pub subsequent_time_quota_s: Option<u32>,
+    /// More monitoring times, in any order. At most
+    /// [`limits::ADDITIONAL_MONITORING_TIMES`](crate::limits::ADDITIONAL_MONITORING_TIMES).
+    pub additional_monitoring: Vec<Monitoring>,
     /// When one of these reports, so does this one. At most [`limits::LINKED_URRS`](crate::limits::LINKED_URRS).
     pub linked: Vec<UrrId>,
     /// MBQE: count before QoS enforcement, not after it.
@@ -128,4 +146,18 @@ pub struct Urr {
     /// What becomes of packets once the quota is used up: what this FAR says, by the QERs of the packet's PDR; `None`
     /// drops them.
     pub quota_far: Option<FarId>,
+}
+
+impl Urr {
+    /// All its monitoring times, in any order.
+    pub fn monitoring(&self) -> impl Iterator<Item = Monitoring> {
+        let first = self.monitoring_time.map(|time| Monitoring {
+            time,
+            volume_threshold: self.subsequent_volume_threshold,
+            time_threshold_s: self.subsequent_time_threshold_s,
+            volume_quota: self.subsequent_volume_quota,
+            time_quota_s: self.subsequent_time_quota_s,
+        });
+        first.into_iter().chain(self.additional_monitoring.iter().copied())
+    }
 }

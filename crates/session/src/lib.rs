@@ -17,5 +17,6 @@ pub use record::{
 };
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{
-    AnswerRecord, Counts, Inactivity, MacRecord, StartRecord, ToldMacs, UrrUsage, UsageRecord, Used,
+    AnswerRecord, Counts, Inactivity, MacRecord, Monitored, StartRecord, ToldMacs, UrrUsage, UsageRecord,
+    Used,
 };

@@ -71,8 +71,21 @@ pub struct Used {
     pub at_ms: u64,
 }
 
-/// One URR of a session.
+/// What had been used at a monitoring time that has passed, while no report has told of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Monitored {
+    /// The time of day it was, in seconds since 1900.
+    pub time: u32,
+    /// What had been used then.
+    pub used: Used,
+    /// When the first packet came that no report has told of, since the monitoring time before.
+    pub first_packet_ms: Option<u64>,
+    /// When the last packet before it came.
+    pub last_packet_ms: Option<u64>,
+}
+
+/// One URR of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UrrUsage {
     /// The rule.
     pub urr: UrrId,
@@ -88,8 +101,8 @@ pub struct UrrUsage {
     pub reported: Used,
     /// What had been used when the quota was given.
     pub granted: Used,
-    /// What had been used at the monitoring time, where no report has told of it since.
-    pub monitored: Option<Used>,
+    /// Monitoring times that have passed since the last report, in order.
+    pub monitored: Vec<Monitored>,
     /// UR-SEQN of the next report.
     pub sequence: u32,
     /// When the present measurement period began.
@@ -102,10 +115,8 @@ pub struct UrrUsage {
     pub first_packet_ms: Option<u64>,
     /// When the last packet came.
     pub last_packet_ms: Option<u64>,
-    /// When the first packet came that no report has told of, after the monitoring time if it has passed.
+    /// When the first packet came that no report has told of, after the last monitoring time that has passed.
     pub first_untold_ms: Option<u64>,
-    /// When the first such packet before the monitoring time came, and the last.
-    pub monitored_packets_ms: (Option<u64>, Option<u64>),
     /// Usage report triggers due (TS 29.244 8.2.41).
     pub due: u32,
     /// Usage report triggers that come but once until a new quota or packet.
@@ -114,8 +125,8 @@ pub struct UrrUsage {
     pub stops: u32,
     /// The monitoring time that has passed last.
     pub passed_monitoring_time: Option<u32>,
-    /// The subsequent thresholds and quotas hold.
-    pub is_subsequent: bool,
+    /// Subsequent thresholds and quotas hold: those of the monitoring times from this one to the one that has passed last.
+    pub subsequent_from: Option<u32>,
     /// The time quota is used up.
     pub is_blocked: bool,
     /// Of the volume quota, what had been used when packets passed again: the data plane begins the rest anew.

@@ -1,16 +1,17 @@
 //! Refuses requests that ask for what is not done.
 
 use super::{
-    IN_BAR, IN_DUPLICATING, IN_FAR, IN_FORWARDING, IN_MODIFICATION, IN_PDI, IN_PDR, IN_QER, IN_SESSION,
-    IN_TRAFFIC_ENDPOINT, IN_URR,
+    IN_ADDITIONAL_MONITORING_TIME, IN_BAR, IN_DUPLICATING, IN_FAR, IN_FORWARDING, IN_MODIFICATION, IN_PDI,
+    IN_PDR, IN_QER, IN_SESSION, IN_TRAFFIC_ENDPOINT, IN_URR,
 };
 use crate::config::Config;
 use crate::refusal::Refusal;
 use crate::{families, networks};
 use charging::OWN_METERS;
 use pfcp::{
-    Cause, CreatePdr, CreateUrr, FailedRuleId, Pdi, PdnType, RawIe, ReportingTriggers,
-    SessionEstablishmentRequest, SessionModificationRequest, UpdatePdr, UpdateUrr, flags, ie,
+    AdditionalMonitoringTime, Cause, CreatePdr, CreateUrr, FailedRuleId, Pdi, PdnType, RawIe,
+    ReportingTriggers, SessionEstablishmentRequest, SessionModificationRequest, UpdatePdr, UpdateUrr, flags,
+    ie,
 };
 use rules::Triggers;
 
@@ -20,7 +21,7 @@ const IN_MODIFICATION_FLAGS: u8 = flags::PFCPSM_DROBU | flags::PFCPSM_SNDEM | fl
 /// SSPOC, ASPOC and CIAM: pauses of charging, and measuring by application (TS 29.244 8.2.68).
 const MEASUREMENT_REFUSED: u8 = 0xE0;
 
-/// URRs in a session. The reports of all, each in two parts, fit one datagram.
+/// URRs in a session. The reports of all, each in two parts, fit one datagram; parts beyond come in requests behind it.
 const URRS: usize = 250;
 
 /// Whether any of these bits is set.
@@ -152,6 +153,7 @@ fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
 
 fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
+    additional(&urr.additional_monitoring_times)?;
     measurement(urr.measurement_information)?;
     let is_periodic = |triggers: &ReportingTriggers| triggers.bits() & Triggers::PERIODIC.0 != 0;
     match urr.measurement_period {
@@ -164,8 +166,13 @@ fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
 
 fn update_urr(urr: &UpdateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
+    additional(&urr.additional_monitoring_times)?;
     measurement(urr.measurement_information)?;
     positive(urr.measurement_period)
+}
+
+fn additional(times: &[AdditionalMonitoringTime]) -> Result<(), Refusal> {
+    times.iter().try_for_each(|time| without_any(&time.carried, IN_ADDITIONAL_MONITORING_TIME))
 }
 
 fn measurement(bits: Option<u8>) -> Result<(), Refusal> {

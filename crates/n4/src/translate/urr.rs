@@ -4,8 +4,13 @@ use super::Translator;
 use crate::refusal::Refusal;
 use crate::support;
 use crate::usage::Given;
-use pfcp::{Cause, CreateUrr, DroppedTraffic, ReportingTriggers, UpdateUrr, Volumes, flags, ie};
-use rules::{DroppedDownlink, FarId, Methods, Rules, Triggers, Urr, UrrId, UrrUpdate, Volume};
+use pfcp::{
+    AdditionalMonitoringTime, Cause, CreateUrr, DroppedTraffic, FailedRuleId, ReportingTriggers, UpdateUrr,
+    Volumes, flags, ie,
+};
+use rules::{
+    DroppedDownlink, FarId, Methods, Monitoring, Rules, Triggers, Urr, UrrId, UrrUpdate, Volume, limits,
+};
 
 impl Translator<'_> {
     pub(super) fn urr(&mut self, urr: &CreateUrr) -> Result<Urr, Refusal> {
@@ -34,6 +39,7 @@ impl Translator<'_> {
             subsequent_time_threshold_s: nonzero(urr.subsequent_time_threshold),
             subsequent_volume_quota: urr.subsequent_volume_quota.map(volume),
             subsequent_time_quota_s: urr.subsequent_time_quota,
+            additional_monitoring: additional(&urr.additional_monitoring_times, id)?,
             linked: urr.linked_urr_ids.iter().copied().map(UrrId).collect(),
             before_qos: information & flags::MEASUREMENT_MBQE != 0,
             inactive: information & flags::MEASUREMENT_INAM != 0,
@@ -48,6 +54,8 @@ impl Translator<'_> {
         let bit = |bit: u8| update.measurement_information.map(|bits| bits & bit != 0);
         let told = (bit(flags::MEASUREMENT_MNOP), bit(flags::MEASUREMENT_RADI));
         self.taken.given.push(given(update, told));
+        let times = &update.additional_monitoring_times;
+        let names_times = !times.is_empty() || update.removes(ie::ADDITIONAL_MONITORING_TIME);
         let names_linked = !update.linked_urr_ids.is_empty() || update.removes(ie::LINKED_URR_ID);
         let field = Field(update);
         Ok(UrrUpdate {
@@ -81,6 +89,7 @@ impl Translator<'_> {
             subsequent_volume_quota: field
                 .volume(update.subsequent_volume_quota.map(volume), ie::SUBSEQUENT_VOLUME_QUOTA),
             subsequent_time_quota_s: field.seconds(update.subsequent_time_quota, ie::SUBSEQUENT_TIME_QUOTA),
+            additional_monitoring: names_times.then(|| additional(times, id)).transpose()?,
             linked: names_linked.then(|| update.linked_urr_ids.iter().copied().map(UrrId).collect()),
             before_qos: bit(flags::MEASUREMENT_MBQE),
             inactive: bit(flags::MEASUREMENT_INAM),
@@ -118,8 +127,26 @@ fn given(update: &UpdateUrr, (tells_packets, names_only): (Option<bool>, Option<
         validity: update.quota_validity_time.is_some() || update.quota_holding_time.is_some(),
         threshold: update.volume_threshold.is_some() || update.time_threshold.is_some(),
         monitoring_time: update.monitoring_time.is_some(),
+        additional_monitoring: !update.additional_monitoring_times.is_empty(),
         period: update.measurement_period.is_some(),
     }
+}
+
+/// Several may be there, in any order (TS 29.244 7.5.2.4).
+fn additional(times: &[AdditionalMonitoringTime], urr: UrrId) -> Result<Vec<Monitoring>, Refusal> {
+    if times.len() > limits::ADDITIONAL_MONITORING_TIMES {
+        let failed_rule_id = Some(FailedRuleId::Urr(urr.0));
+        let refusal = Refusal::blaming(Cause::NoResourcesAvailable, ie::ADDITIONAL_MONITORING_TIME);
+        return Err(Refusal { failed_rule_id, ..refusal });
+    }
+    let monitoring = |it: &AdditionalMonitoringTime| Monitoring {
+        time: it.monitoring_time,
+        volume_threshold: it.subsequent_volume_threshold.map(threshold),
+        time_threshold_s: nonzero(it.subsequent_time_threshold),
+        volume_quota: it.subsequent_volume_quota.map(volume),
+        time_quota_s: it.subsequent_time_quota,
+    };
+    Ok(times.iter().map(monitoring).collect())
 }
 
 /// What an update says of one field: a value, none any more, or nothing.

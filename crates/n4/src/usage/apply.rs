@@ -2,7 +2,7 @@
 
 use super::account::elapse;
 use super::due::is_held;
-use super::{macs, moment};
+use super::{macs, monitoring};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Triggers, Urr, UrrId};
@@ -28,6 +28,8 @@ pub(crate) struct Given {
     pub(crate) threshold: bool,
     /// A monitoring time.
     pub(crate) monitoring_time: bool,
+    /// More of them.
+    pub(crate) additional_monitoring: bool,
     /// A measurement period, which begins.
     pub(crate) period: bool,
 }
@@ -55,7 +57,8 @@ pub(crate) fn apply(
     record.urrs.iter_mut().zip(&before.urrs).for_each(|(usage, urr)| elapse(usage, urr, now));
     let old = std::mem::take(&mut record.urrs);
     let of = |id: UrrId| old.iter().find(|usage| usage.urr == id);
-    record.urrs = after.urrs.iter().map(|urr| of(urr.id).copied().unwrap_or(fresh(urr, now))).collect();
+    record.urrs =
+        after.urrs.iter().map(|urr| of(urr.id).cloned().unwrap_or_else(|| fresh(urr, now))).collect();
     let is_new = |id: UrrId| given.iter().any(|given| given.is_new && given.urr == id);
     let stays = |id| after.urrs.iter().any(|urr| urr.id == id) && !is_new(id);
     macs::forget(record, stays);
@@ -114,12 +117,10 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
         usage.period_ms = now;
     }
     if given.threshold || given.monitoring_time || given.volume_quota || given.time_quota {
-        usage.is_subsequent = false;
+        usage.subsequent_from = None;
     }
-    // A monitoring time that has passed already says nothing.
-    let passed = urr.monitoring_time.filter(|time| moment(*time, clock) <= now);
-    if given.is_new || given.monitoring_time {
-        usage.passed_monitoring_time = passed;
+    if given.is_new || given.monitoring_time || given.additional_monitoring {
+        monitoring::give(usage, urr, clock);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which triggers of a URR have come (TS 29.244 5.2.2.2 and 5.2.2.3).
 
 use super::account::elapse;
+use super::monitoring::{self, InForce, Threshold, in_force};
 use super::{moment, ms};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
@@ -27,28 +28,6 @@ pub(super) struct Found {
     pub(super) rules_changed: bool,
 }
 
-/// Thresholds and quotas in force: after the monitoring time the subsequent ones, where there are any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct InForce {
-    pub(super) volume_threshold: Option<Volume>,
-    pub(super) volume_quota: Option<Volume>,
-    time_threshold_s: Option<u32>,
-    time_quota_s: Option<u32>,
-}
-
-pub(super) fn in_force(usage: &UrrUsage, urr: &Urr) -> InForce {
-    fn choose<T>(is_subsequent: bool, subsequent: Option<T>, first: Option<T>) -> Option<T> {
-        if is_subsequent { subsequent.or(first) } else { first }
-    }
-    let late = usage.is_subsequent;
-    InForce {
-        volume_threshold: choose(late, urr.subsequent_volume_threshold, urr.volume_threshold),
-        volume_quota: choose(late, urr.subsequent_volume_quota, urr.volume_quota),
-        time_threshold_s: choose(late, urr.subsequent_time_threshold_s, urr.time_threshold_s),
-        time_quota_s: choose(late, urr.subsequent_time_quota_s, urr.time_quota_s),
-    }
-}
-
 /// One URR and its usage at a moment.
 pub(super) struct Look<'a> {
     usage: &'a mut UrrUsage,
@@ -65,7 +44,7 @@ impl<'a> Look<'a> {
         let now = clock.now_ms;
         elapse(usage, urr, now);
         let mut look = Look { usage, urr, now, clock, can_ask, found: Found::default() };
-        look.monitoring_time();
+        look.monitoring_times();
         look.period();
         look.quota_times();
         look.stop_of_traffic();
@@ -99,33 +78,17 @@ impl<'a> Look<'a> {
         is_known
     }
 
-    /// What was used before and after it is told apart (TS 29.244 5.2.2.2.1).
-    fn monitoring_time(&mut self) {
-        let passed = self.usage.passed_monitoring_time;
-        let Some(time) = self.urr.monitoring_time.filter(|time| passed != Some(*time)) else { return };
-        if !self.is_known_at(moment(time, self.clock)) {
-            // It may be of the same size as the first, which the data plane would take for the same.
-            self.found.begins_anew = self.found.asks && self.urr.subsequent_volume_threshold.is_some();
-            return;
-        }
-        self.usage.passed_monitoring_time = Some(time);
-        if self.usage.monitored.is_none() {
-            self.usage.monitored = Some(self.usage.known);
-            self.usage.monitored_packets_ms = (self.usage.first_untold_ms.take(), self.usage.last_packet_ms);
-        }
-        self.usage.is_subsequent = true;
-        self.found.rules_changed = true;
-        if self.urr.subsequent_volume_quota.is_some() {
-            if is_held(self.usage) {
-                self.usage.unblock();
+    /// What was used before and after each is told apart (TS 29.244 5.2.2.2.1).
+    fn monitoring_times(&mut self) {
+        for _ in 0..monitoring::MOST {
+            let Some(next) = monitoring::next(self.usage, self.urr, self.clock) else { return };
+            if !self.is_known_at(moment(next.time, self.clock)) {
+                // It may be of the same size as the one before, which the data plane would take for the same.
+                self.found.begins_anew = self.found.asks && next.volume_threshold.is_some();
+                return;
             }
-            self.usage.granted.counts = self.usage.known.counts;
-            self.usage.interrupted = Counts::default();
-            self.usage.fired &= !Trigger::VOLQU;
-        }
-        if self.urr.subsequent_time_quota_s.is_some() {
-            self.usage.granted.duration_ms = self.usage.known.duration_ms;
-            self.usage.unblock();
+            monitoring::pass(self.usage, next);
+            self.found.rules_changed = true;
         }
     }
 
@@ -185,10 +148,9 @@ impl<'a> Look<'a> {
         self.usage.due |= trigger;
     }
 
-    fn time_threshold(&mut self, seconds: Option<u32>) {
-        let Some(limit) = seconds.filter(|_| self.wants(Triggers::TIME_THRESHOLD)) else { return };
-        let since = since(self.usage, self.urr.subsequent_time_threshold_s.is_some());
-        if self.is_used_up(ms(limit), since) {
+    fn time_threshold(&mut self, threshold: Threshold<u32>) {
+        let Some(limit) = threshold.limit.filter(|_| self.wants(Triggers::TIME_THRESHOLD)) else { return };
+        if self.is_used_up(ms(limit), threshold.since(self.usage)) {
             self.usage.due |= Trigger::TIMTH;
         }
     }
@@ -223,8 +185,8 @@ impl<'a> Look<'a> {
     /// The data plane tells of these itself; but what it told may have been lost with this process or the link.
     fn volumes(&mut self, in_force: InForce) {
         let known = self.usage.known.counts;
-        let threshold = in_force.volume_threshold.filter(|_| self.wants(Triggers::VOLUME_THRESHOLD));
-        let since = since(self.usage, self.urr.subsequent_volume_threshold.is_some());
+        let threshold = in_force.volume_threshold.limit.filter(|_| self.wants(Triggers::VOLUME_THRESHOLD));
+        let since = in_force.volume_threshold.since(self.usage);
         if threshold.is_some_and(|limit| is_reached(limit, known - since.counts)) {
             self.usage.due |= Trigger::VOLTH;
         }
@@ -239,12 +201,6 @@ impl<'a> Look<'a> {
 /// Whether it is for want of packets that none pass, and not because time is used up: any quota ends that.
 pub(super) const fn is_held(usage: &UrrUsage) -> bool {
     usage.is_blocked && usage.fired & Trigger::QUHTI != 0
-}
-
-/// From where a threshold counts: a subsequent one from the monitoring time; where there is none, the first goes on with what is
-/// left of it (TS 29.244 5.2.2.2.1).
-fn since(usage: &UrrUsage, has_subsequent: bool) -> Used {
-    usage.monitored.filter(|_| has_subsequent).unwrap_or(usage.reported)
 }
 
 fn is_reached(limit: Volume, used: Counts) -> bool {

@@ -7,6 +7,7 @@
 //! | `due` | which triggers have come, what must be looked up, and when to look again |
 //! | `further` | reports for which an answer has no room |
 //! | `macs` | MAC addresses of Ethernet PDU sessions |
+//! | `monitoring` | monitoring times, and the thresholds and quotas in force |
 //! | `plan` | a session's next step: look, ask, report, wait |
 //! | `starts` | applications whose traffic has started or stopped |
 //! | `tell` | the reports themselves |
@@ -24,6 +25,7 @@ mod apply;
 mod due;
 mod further;
 mod macs;
+mod monitoring;
 mod plan;
 mod starts;
 mod tell;

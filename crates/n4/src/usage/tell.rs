@@ -9,29 +9,27 @@ use rules::{Rules, Urr, UrrId};
 use session::{Counts, MacRecord, SessionRecord, StartRecord, UrrUsage, UsageRecord, Used};
 use std::collections::BTreeSet;
 
-/// Tells what has not been told of a URR, for these triggers: one report, or one for each side of the monitoring
-/// time. It counts as told from now on.
+/// Tells what has not been told of a URR, for these triggers: one report, or one for each side of each monitoring
+/// time that has passed. It counts as told from now on.
 pub(super) fn tell(
     (usage, macs, starts): (&mut UrrUsage, &mut Option<Box<MacRecord>>, &mut [StartRecord]),
     urr: &Urr,
     (triggers, query): (u32, Option<u32>),
     clock: Clock,
 ) -> Vec<UsageReport> {
-    let (start, end) = (usage.reported, usage.known);
+    let (mut start, end, mut after) = (usage.reported, usage.known, None);
+    let mut parts = vec![];
+    for it in std::mem::take(&mut usage.monitored) {
+        let before = Interval { start, end: it.used, first: it.first_packet_ms, last: it.last_packet_ms };
+        let before = part(usage, urr, before, (triggers | Trigger::MONIT, clock));
+        // Between two monitoring times it is after the one and before the other (TS 29.244 8.2.63).
+        let side = after.unwrap_or(0) | flags::USAGE_BEF;
+        parts.push(UsageReport { usage_information: Some(side), ..before });
+        (start, after) = (it.used, Some(flags::USAGE_AFT));
+    }
     let untold = Interval { start, end, first: usage.first_untold_ms.take(), last: usage.last_packet_ms };
-    let mut parts = match usage.monitored.take() {
-        Some(middle) => {
-            let (first, last) = std::mem::take(&mut usage.monitored_packets_ms);
-            let before = Interval { start, end: middle, first, last };
-            let before = part(usage, urr, before, (triggers | Trigger::MONIT, clock));
-            let after = part(usage, urr, Interval { start: middle, ..untold }, (triggers, clock));
-            vec![
-                UsageReport { usage_information: Some(flags::USAGE_BEF), ..before },
-                UsageReport { usage_information: Some(flags::USAGE_AFT), ..after },
-            ]
-        }
-        None => vec![part(usage, urr, untold, (triggers, clock))],
-    };
+    let last = part(usage, urr, untold, (triggers, clock));
+    parts.push(UsageReport { usage_information: after, ..last });
     (usage.reported, usage.due) = (end, 0);
     macs::tell(macs, urr, &mut parts);
     starts::tell(starts, usage, &mut parts);

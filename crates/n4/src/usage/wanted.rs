@@ -1,7 +1,7 @@
 //! The rules the data plane gets: those of the control plane, and what only it can enforce of the rest.
 
 use super::SILENCE;
-use super::due::in_force;
+use super::monitoring::in_force;
 use crate::config::Config;
 use crate::{offline, predefined};
 use rules::{Methods, Rules, Triggers, Urr, Volume, limits};
@@ -9,8 +9,8 @@ use session::{Counts, SessionRecord, UrrUsage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Marks grants that no control plane gave: counted quotas never get that far.
-const SUBSEQUENT: u32 = 1 << 30;
+/// Mark grants that no control plane gave, those of monitoring times by their number: counted quotas never get that far.
+const SUBSEQUENT: u32 = 1 << 27;
 const BLOCKED: u32 = 1 << 31;
 
 /// What the data plane should do for a session now: mostly what its rules say, which are not copied then.
@@ -57,10 +57,8 @@ fn adjusted(urr: &Urr, usage: &UrrUsage) -> Urr {
         urr.triggers = Triggers(urr.triggers.0 | Triggers::START_OF_TRAFFIC.0);
     }
     let in_force = in_force(usage, &urr);
-    if usage.is_subsequent {
-        urr.volume_threshold = in_force.volume_threshold;
-        urr.quota_grant |= if urr.subsequent_volume_quota.is_some() { SUBSEQUENT } else { 0 };
-    }
+    urr.volume_threshold = in_force.volume_threshold.limit;
+    urr.quota_grant |= in_force.volume_quotas * SUBSEQUENT;
     // What has passed of the quota before the data plane began it anew does not pass again.
     let passed = (usage.base - usage.granted.counts).max(usage.interrupted);
     urr.volume_quota = in_force.volume_quota.map(|quota| remaining(quota, passed));

@@ -185,6 +185,7 @@ impl Books {
             time_quota: created.time_quota,
             quota_holding_time: created.quota_holding_time,
             monitoring_time: created.monitoring_time,
+            additional_monitoring_times: created.additional_monitoring_times,
             inactivity_detection_time: created.inactivity_detection_time,
             ..UpdateUrr::default()
         };
@@ -255,6 +256,15 @@ impl Books {
     }
 }
 
+fn time(after_s: u32) -> u32 {
+    (crate::common::SINCE_1900_MS / 1_000) as u32 + after_s
+}
+
+/// Monitoring times behind the first, the later one first.
+fn more(first_s: u32) -> Vec<AdditionalMonitoringTime> {
+    [first_s + 40, first_s + 7].map(|after_s| AdditionalMonitoringTime::new(time(after_s))).into()
+}
+
 fn created(id: u32, rule: &Urr, linked: u32) -> CreateUrr {
     let [period, threshold, quota, holding, gap] = rule.seconds;
     let period = period.map_or(20, |period| period + 5);
@@ -266,7 +276,8 @@ fn created(id: u32, rule: &Urr, linked: u32) -> CreateUrr {
         time_quota: quota,
         quota_holding_time: holding,
         inactivity_detection_time: gap,
-        monitoring_time: gap.map(|gap| (crate::common::SINCE_1900_MS / 1_000) as u32 + gap),
+        monitoring_time: gap.map(time),
+        additional_monitoring_times: gap.map_or(vec![], more),
         linked_urr_ids: if rule.is_linked { vec![linked] } else { vec![] },
         ..urr(id, rule.triggers)
     }

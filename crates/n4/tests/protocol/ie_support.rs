@@ -272,6 +272,11 @@ fn establishing(row: &IeSupport) -> Option<SessionEstablishmentRequest> {
         }
         "Create QER" => &mut request.create_qers[0].carried,
         "Create URR" => &mut request.create_urrs[0].carried,
+        "Additional Monitoring Time" => {
+            let times = &mut request.create_urrs[0].additional_monitoring_times;
+            times.push(AdditionalMonitoringTime::default());
+            &mut times[0].carried
+        }
         "Create BAR" => &mut request.create_bar.get_or_insert_default().carried,
         "Create Traffic Endpoint" => &mut request.create_traffic_endpoints[0].carried,
         _ => return None,

@@ -43,6 +43,7 @@ mod ie_support;
 mod ipv6;
 mod leaving;
 mod losses;
+mod monitoring;
 mod mutations;
 mod networks;
 mod node;

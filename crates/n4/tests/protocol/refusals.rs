@@ -122,9 +122,15 @@ const MODIFICATIONS: &[Change] = &[
         r.update_urrs.push(UpdateUrr { urr_id: 1, reporting_triggers, ..UpdateUrr::default() });
     }),
     (ie::ETHERNET_CONTEXT_INFORMATION, |r| carry(&mut r.carried, ie::ETHERNET_CONTEXT_INFORMATION)),
-    (ie::ADDITIONAL_MONITORING_TIME, |r| {
+    (ie::TIME_QUOTA_MECHANISM, |r| {
         r.create_urrs.push(urr());
-        carry(&mut r.create_urrs[0].carried, ie::ADDITIONAL_MONITORING_TIME);
+        carry(&mut r.create_urrs[0].carried, ie::TIME_QUOTA_MECHANISM);
+    }),
+    (ie::SUBSEQUENT_EVENT_QUOTA, |r| {
+        let mut time = AdditionalMonitoringTime::default();
+        carry(&mut time.carried, ie::SUBSEQUENT_EVENT_QUOTA);
+        let additional_monitoring_times = vec![time];
+        r.update_urrs.push(UpdateUrr { urr_id: 1, additional_monitoring_times, ..UpdateUrr::default() });
     }),
     (ie::APPLY_ACTION, |r| r.update_fars[0].apply_action = Some(ApplyAction::new(ApplyAction::IPMA))),
     (ie::OUTER_HEADER_CREATION, |r| {

@@ -182,6 +182,7 @@ impl Update for UrrUpdate {
                 subsequent_time_threshold_s,
                 subsequent_volume_quota,
                 subsequent_time_quota_s,
+                additional_monitoring,
                 linked,
                 before_qos,
                 inactive,

@@ -34,12 +34,12 @@ pub use message::{
     encode,
 };
 pub use rule::{
-    ApplicationDetectionInformation, CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint,
-    CreateUrr, CreatedPdr, CreatedTrafficEndpoint, DuplicatingParameters, EthernetPacketFilter,
-    EthernetTrafficInformation, ForwardingParameters, Pdi, QueryUrr, RemoveBar, RemoveFar, RemovePdr,
-    RemoveQer, RemoveTrafficEndpoint, RemoveUrr, UpdateBar, UpdateBarInReport, UpdateDuplicatingParameters,
-    UpdateFar, UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr,
-    UsageReport,
+    AdditionalMonitoringTime, ApplicationDetectionInformation, CreateBar, CreateFar, CreatePdr, CreateQer,
+    CreateTrafficEndpoint, CreateUrr, CreatedPdr, CreatedTrafficEndpoint, DuplicatingParameters,
+    EthernetPacketFilter, EthernetTrafficInformation, ForwardingParameters, Pdi, QueryUrr, RemoveBar,
+    RemoveFar, RemovePdr, RemoveQer, RemoveTrafficEndpoint, RemoveUrr, UpdateBar, UpdateBarInReport,
+    UpdateDuplicatingParameters, UpdateFar, UpdateForwardingParameters, UpdatePdr, UpdateQer,
+    UpdateTrafficEndpoint, UpdateUrr, UsageReport,
 };
 pub use value::{
     ApplyAction, Cause, CpFeature, CpFunctionFeatures, CpIpAddress, DestinationInterface, DomainName,

@@ -186,7 +186,20 @@ fn counted(urr_id: u32) -> CreateUrr {
         inactivity_detection_time: Some(20),
         measurement_information: Some(flags::MEASUREMENT_MNOP),
         quota_far_id: Some(3),
+        additional_monitoring_times: vec![monitoring(50, 0), monitoring(3_000, 1)],
         ..urr(urr_id, triggers)
+    }
+}
+
+/// A monitoring time with every threshold and every quota.
+pub fn monitoring(after_s: u64, more: u32) -> AdditionalMonitoringTime {
+    AdditionalMonitoringTime {
+        monitoring_time: moment(after_s),
+        subsequent_volume_threshold: total(2_500 + u64::from(more)),
+        subsequent_time_threshold: Some(55 + more),
+        subsequent_volume_quota: total(70_000 + u64::from(more)),
+        subsequent_time_quota: Some(750 + more),
+        carried: vec![],
     }
 }
 

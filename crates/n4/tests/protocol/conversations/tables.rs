@@ -65,6 +65,7 @@ const IN_GROUPS: &[(u16, &[u16])] = &[
     (ie::UPDATE_BAR, &[ie::BAR_ID]),
     (ie::UPDATE_BAR_IN_SESSION_REPORT, &[ie::BAR_ID]),
     (ie::UPDATE_TRAFFIC_ENDPOINT, &[ie::TRAFFIC_ENDPOINT_ID]),
+    (ie::ADDITIONAL_MONITORING_TIME, &[ie::MONITORING_TIME]),
     (ie::REMOVE_PDR, &[ie::PDR_ID]),
     (ie::REMOVE_FAR, &[ie::FAR_ID]),
     (ie::REMOVE_URR, &[ie::URR_ID]),

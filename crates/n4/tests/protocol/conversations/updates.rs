@@ -1,6 +1,6 @@
 //! What may be changed in a session of packets.
 
-use super::sessions::{accept, delete, establish, flow, fq_csid, modify, moment, policy, setup};
+use super::sessions::{accept, delete, establish, flow, fq_csid, modify, moment, monitoring, policy, setup};
 use super::{Conversation, Step};
 use crate::common::billing::{metered, total, urr};
 use crate::common::smf;
@@ -125,6 +125,7 @@ fn urr_changed() -> UpdateUrr {
         measurement_information: Some(flags::MEASUREMENT_MBQE),
         ethernet_inactivity_timer: Some(30),
         quota_far_id: Some(5),
+        additional_monitoring_times: vec![monitoring(65, 2)],
         ..UpdateUrr::default()
     }
 }

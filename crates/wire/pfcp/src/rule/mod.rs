@@ -19,4 +19,7 @@ pub use far::{
 };
 pub use pdr::{CreatePdr, CreatedPdr, Pdi, RemovePdr, UpdatePdr};
 pub use qer::{CreateQer, RemoveQer, UpdateQer};
-pub use usage::{ApplicationDetectionInformation, CreateUrr, QueryUrr, RemoveUrr, UpdateUrr, UsageReport};
+pub use usage::{
+    AdditionalMonitoringTime, ApplicationDetectionInformation, CreateUrr, QueryUrr, RemoveUrr, UpdateUrr,
+    UsageReport,
+};

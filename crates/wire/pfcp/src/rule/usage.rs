@@ -53,6 +53,25 @@ group! {
         ethernet_inactivity_timer: opt u32 = ETHERNET_INACTIVITY_TIMER,
         /// What becomes of packets beyond the quota.
         quota_far_id: opt u32 = FAR_ID,
+        /// More monitoring times, each with values of its own.
+        additional_monitoring_times: all AdditionalMonitoringTime = ADDITIONAL_MONITORING_TIME,
+    }
+}
+
+group! {
+    /// Additional Monitoring Time (TS 29.244 7.5.2.4).
+    #[derive(Default)]
+    AdditionalMonitoringTime {
+        /// When these values begin to hold.
+        monitoring_time: one u32 = MONITORING_TIME,
+        /// From then on.
+        subsequent_volume_threshold: opt Volumes = SUBSEQUENT_VOLUME_THRESHOLD,
+        /// From then on.
+        subsequent_time_threshold: opt u32 = SUBSEQUENT_TIME_THRESHOLD,
+        /// From then on.
+        subsequent_volume_quota: opt Volumes = SUBSEQUENT_VOLUME_QUOTA,
+        /// From then on.
+        subsequent_time_quota: opt u32 = SUBSEQUENT_TIME_QUOTA,
     }
 }
 
@@ -102,6 +121,8 @@ group! {
         ethernet_inactivity_timer: set u32 = ETHERNET_INACTIVITY_TIMER,
         /// What becomes of packets beyond the quota.
         quota_far_id: set u32 = FAR_ID,
+        /// Replaces the whole list, if there are any.
+        additional_monitoring_times: each AdditionalMonitoringTime = ADDITIONAL_MONITORING_TIME,
     }
 }
 

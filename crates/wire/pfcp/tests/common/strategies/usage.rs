@@ -20,6 +20,17 @@ fn triggers() -> impl Strategy<Value = ReportingTriggers> {
 }
 
 prop_compose! {
+    fn additional_monitoring_time()(
+        (monitoring_time, subsequent_time_threshold) in any::<(u32, Option<u32>)>(),
+        (subsequent_volume_threshold, subsequent_volume_quota) in (of(volumes()), of(volumes())),
+        subsequent_time_quota in any::<Option<u32>>(),
+    ) -> AdditionalMonitoringTime {
+        AdditionalMonitoringTime { monitoring_time, subsequent_volume_threshold, subsequent_time_threshold,
+            subsequent_volume_quota, subsequent_time_quota, carried: vec![] }
+    }
+}
+
+prop_compose! {
     pub fn update_urr()(
         (urr_id, measurement_method, monitoring_time) in (any::<u32>(), of(0u8..8), any::<Option<u32>>()),
         reporting_triggers in of(triggers()),
@@ -31,6 +42,7 @@ prop_compose! {
         (packets, bytes) in any::<(Option<u64>, Option<u64>)>(),
         (inactivity_detection_time, quota_far_id, ethernet_inactivity_timer) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
         (linked_urr_ids, measurement_information) in (vec(any::<u32>(), 0..3), any::<Option<u8>>()),
+        additional_monitoring_times in vec(additional_monitoring_time().boxed(), 0..3),
         carried in carried(),
     ) -> UpdateUrr {
         let dropped_dl_traffic_threshold = packets.map(|packets| DroppedTraffic { packets: Some(packets), bytes });
@@ -38,7 +50,7 @@ prop_compose! {
             volume_quota, time_threshold, time_quota, quota_holding_time, dropped_dl_traffic_threshold,
             quota_validity_time, monitoring_time, subsequent_volume_threshold, subsequent_time_threshold,
             subsequent_volume_quota, subsequent_time_quota, inactivity_detection_time, linked_urr_ids,
-            measurement_information, ethernet_inactivity_timer, quota_far_id, carried }
+            measurement_information, ethernet_inactivity_timer, quota_far_id, additional_monitoring_times, carried }
     }
 }
 
@@ -57,7 +69,7 @@ prop_compose! {
             inactivity_detection_time: u.inactivity_detection_time, linked_urr_ids: u.linked_urr_ids,
             measurement_information: u.measurement_information,
             ethernet_inactivity_timer: u.ethernet_inactivity_timer, quota_far_id: u.quota_far_id,
-            carried: u.carried }
+            additional_monitoring_times: u.additional_monitoring_times, carried: u.carried }
     }
 }
 
