@@ -58,7 +58,9 @@ fn update(lab: &mut Lab, session: Seid, update: UpdateUrr) -> Cause {
 }
 
 /// Octets from the user, which side of a monitoring time, whether it is told for one, and when it began and ended.
-fn parts(reports: &[UsageReport]) -> Vec<(u64, Option<u8>, bool, (u32, u32))> {
+type Part = (u64, Option<u8>, bool, (u32, u32));
+
+fn parts(reports: &[UsageReport]) -> Vec<Part> {
     let since = |moment: Option<u32>| moment.unwrap() - time(0);
     let part = |report: &UsageReport| {
         let is_monitored = report.usage_report_trigger.contains(Trigger::MONIT);
@@ -208,6 +210,21 @@ fn an_update_replaces_additional_monitoring_times() {
     seconds(&mut lab, 60);
     assert_eq!(threshold_in_force(&lab, session), Some(2_000), "no other comes any more");
     assert_eq!(parts(&query(&mut lab, session)).len(), 3, "60 s and 150 s had passed");
+}
+
+/// Where there was no monitoring time before, those in the past part nothing either.
+#[test]
+fn a_monitoring_time_that_is_given_late_says_nothing() {
+    let (mut lab, session) = lab(vec![CreateUrr { volume_threshold: total(1_000), ..urr(1, VOLTH) }]);
+    seconds(&mut lab, 70);
+    let times = vec![threshold(90, 5_000), threshold(30, 6_000)];
+    let late = UpdateUrr { additional_monitoring_times: times, ..UpdateUrr::default() };
+    assert_eq!(update(&mut lab, session, late), Cause::RequestAccepted);
+    seconds(&mut lab, 5);
+    assert_eq!(threshold_in_force(&lab, session), Some(1_000));
+    seconds(&mut lab, 20);
+    assert_eq!(threshold_in_force(&lab, session), Some(5_000));
+    assert_eq!(parts(&query(&mut lab, session)).len(), 2);
 }
 
 /// What has passed and is not told yet, and what is still to come, outlives the process and the data plane.
