@@ -377,6 +377,7 @@ fn config(setup: &Setup) -> Config {
             kept: 16_384,
             kept_per_session: 16_384,
             burst_ns: setup.burst_ns,
+            session_mbr: setup.session_mbr,
             held_per_neighbour: setup.held_per_neighbour,
             error_indications_per_s: u32::MAX,
             icmp_errors_per_s: u32::MAX,

@@ -10,14 +10,14 @@ use crate::detection::Arrival;
 use crate::errors::Stopped;
 use crate::forwarding::towards;
 use crate::ip::UserPacket;
-use crate::meters::{Load, Meter, meter_key};
+use crate::meters::{Load, Meter, is_limited, meter_key};
 use crate::reason::DropReason;
 use crate::redirection::{Redirected, leaves_for};
 use crate::setup::{Network, Setup};
 use leaving::{Refused, may_leave};
 use rules::{
     ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer, QerId, Qfi, Rules,
-    Seid, UrrId,
+    Seid, UrrId, limits,
 };
 use usage::Usage;
 
@@ -27,6 +27,8 @@ pub(crate) struct Session {
     pub(crate) seid: Seid,
     pub(crate) rules: Rules,
     meters: Vec<Meter>,
+    /// The node's own limit, once a packet was held to it.
+    own: Option<Meter>,
     usages: Vec<Usage>,
     /// Of packets kept for a user who sleeps, the URRs.
     kept: Vec<(Vec<UrrId>, Load)>,
@@ -96,6 +98,9 @@ impl Session {
             }
         }
         self.meters = meters;
+        if !rules.pdrs.iter().any(|pdr| is_held(&rules, pdr)) {
+            self.own = None;
+        }
         self.usages = rules.urrs.iter().map(|urr| self.usage(urr)).collect();
         self.rules = rules;
     }
@@ -124,7 +129,7 @@ impl Session {
     /// 5. what is not sent in any case: to ourselves, no hop left, too long;
     /// 6. redirection to another address, by which routes go;
     /// 7. the quotas, unless a FAR stands in: what they stop takes nothing of a rate;
-    /// 8. the rates, and counting.
+    /// 8. the rates, and counting. Where no rule limits a packet, the node itself may.
     ///
     /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE). Of several quotas used
     /// up the first in the order of the PDR decides. Fragments go by the FAR of their packet, but the quotas are asked for
@@ -208,7 +213,7 @@ impl Session {
         if !stands_in && self.exhausted(pdr).is_some() {
             return Err(DropReason::QuotaExhausted);
         }
-        if !self.charge(&self.qers(pdr), load, moment) {
+        if !self.charge(pdr, load, moment) {
             self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::RateExceeded);
         }
@@ -256,16 +261,27 @@ impl Session {
         self.rules.fars.iter().find(|far| far.id == id)
     }
 
-    /// Whether all meters of these QERs let the packet pass; if so, all are charged, else none.
-    fn charge(&mut self, qers: &[Qer], load: Load, moment: Moment<'_>) -> bool {
+    /// Whether all meters of a PDR's QERs, or the node's own, let the packet pass; if so, all are charged, else none.
+    fn charge(&mut self, pdr: &Pdr, load: Load, moment: Moment<'_>) -> bool {
+        let qers = self.qers(pdr);
+        let held_to = moment.setup.session_mbr.filter(|_| is_held(&self.rules, pdr));
+        let own = held_to.map(|mbr| self.own.get_or_insert(Meter::of_the_node(mbr)));
         let is_meant = |meter: &&mut Meter| qers.iter().any(|qer| meter_key(qer) == Some(meter.key));
-        let mut meters: Vec<&mut Meter> = self.meters.iter_mut().filter(is_meant).collect();
+        let mut meters: Vec<&mut Meter> = self.meters.iter_mut().filter(is_meant).chain(own).collect();
         let all = meters.iter().all(|meter| meter.conforms(load.direction, moment));
         if all {
             meters.iter_mut().for_each(|meter| meter.charge(load, moment.now_ns));
         }
         all
     }
+}
+
+/// Whether the node's own limit is for packets of a PDR: no QER limits the way they go, and there is room for one.
+fn is_held(rules: &Rules, pdr: &Pdr) -> bool {
+    let named = rules.qers.iter().filter(|qer| pdr.qers.contains(&qer.id));
+    let named: Vec<Qer> = named.cloned().collect();
+    let has_room = rules.qers.len() < limits::QERS && pdr.qers.len() < limits::QERS_PER_PDR;
+    has_room && !is_limited(&named, pdr.pdi.source_interface.direction())
 }
 
 const fn gate(qer: &Qer, direction: Direction) -> Gate {

@@ -19,6 +19,8 @@ pub(crate) struct Load {
 pub(crate) enum MeterKey {
     /// A QER of one session.
     Own(QerId),
+    /// The node's own limit, of one session.
+    Node,
     /// All QERs of one correlation, in whichever session.
     Shared(u64),
 }
@@ -49,6 +51,13 @@ impl Meter {
         let key = meter_key(qer)?;
         let (uplink, downlink) = (Passed::default(), Passed::default());
         Some(Self { key, mbr: qer.mbr, packet_rates: qer.packet_rates, uplink, downlink })
+    }
+
+    /// The node's own limit for a user.
+    pub(crate) fn of_the_node(mbr: BitRates) -> Self {
+        let (uplink, downlink) = (Passed::default(), Passed::default());
+        let packet_rates = PacketRates::default();
+        Self { key: MeterKey::Node, mbr: Some(mbr), packet_rates, uplink, downlink }
     }
 
     /// Goes on where another has got to, by limits of its own: what is to be waited for is shorter at a higher rate, and over
@@ -143,6 +152,17 @@ fn waited(arrival: u64, (before, limit): (Option<u64>, Option<u64>), now_ns: u64
 pub(crate) fn meter_key(qer: &Qer) -> Option<MeterKey> {
     let is_limited = qer.mbr.is_some() || !qer.packet_rates.is_none();
     is_limited.then(|| qer.correlation.map_or(MeterKey::Own(qer.id), MeterKey::Shared))
+}
+
+/// Whether what the rules say of a PDR's packets one way limits them. A rate of 0 is none.
+pub(crate) fn is_limited(qers: &[Qer], direction: Direction) -> bool {
+    qers.iter().any(|qer| {
+        let (mbr, packets) = match direction {
+            Direction::Uplink => (qer.mbr.map_or(0, |mbr| mbr.uplink_kbps), qer.packet_rates.uplink),
+            Direction::Downlink => (qer.mbr.map_or(0, |mbr| mbr.downlink_kbps), qer.packet_rates.downlink),
+        };
+        mbr > 0 || packets.is_some()
+    })
 }
 
 /// The time that so many bytes take at a rate, in units of 1/256 ns. Data plane and reference must round alike, so the

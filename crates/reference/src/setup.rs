@@ -1,7 +1,7 @@
 //! What the reference must know before the first packet: ports, routes, neighbours.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use rules::{FTeid, Instance, Interface, Rules};
+use rules::{BitRates, FTeid, Instance, Interface, Rules};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// An Ethernet address.
@@ -57,6 +57,8 @@ pub struct Setup {
     pub neighbours: Vec<Neighbour>,
     /// How far ahead of its rate a meter lets a user get, in nanoseconds.
     pub burst_ns: u64,
+    /// What a user is held to each way whose rules have no limit.
+    pub session_mbr: Option<BitRates>,
     /// Packets that wait for one neighbour's Ethernet address at most.
     pub held_per_neighbour: usize,
     /// Both addresses of a port share one space of TEIDs: a tunnel is found, and an F-TEID matches, at either. As the
@@ -72,6 +74,7 @@ impl Setup {
             routes: Vec::new(),
             neighbours: Vec::new(),
             burst_ns: 10_000_000,
+            session_mbr: None,
             held_per_neighbour: 16,
             one_teid_space_per_port: false,
         }

@@ -256,6 +256,25 @@ fn a_quota_of_one_direction_stops_both() {
     }
 }
 
+/// Both ways, by one limit for all that no rule limits; what a rule limits is held to that alone.
+#[test]
+fn the_nodes_own_limit_is_for_who_has_none() {
+    // 40 kbit/s are 50 octets each 10 ms, and twice as much comes.
+    let setup = Setup { session_mbr: qer(9, 40).mbr, ..setup(Ipv4Addr::new(10, 50, 0, 2)) };
+    let passed = |qers: Vec<Qer>| {
+        let mut session = Session::new(Seid(1), rules(qers, vec![]), &[], 0);
+        [Interface::Access, Interface::Core].map(|source| {
+            let moment = |at: u64| Moment { now_ns: at * 10 * MS, setup: &setup, part_of: None };
+            (0..100).filter(|at| decide(&mut session, &arrival(source, 100), moment(*at)).is_ok()).count()
+        })
+    };
+    let up = |uplink_kbps| Qer { mbr: Some(BitRates { uplink_kbps, downlink_kbps: 0 }), ..qer(1, 0) };
+    let few = PacketRates { uplink: Some(PacketRate { packets: 7, window_s: 9 }), downlink: None };
+    assert_eq!(passed(vec![]), [51, 51]);
+    assert_eq!(passed(vec![up(800)]), [100, 51], "0 is no limit");
+    assert_eq!(passed(vec![Qer { mbr: None, packet_rates: few, ..qer(1, 0) }]), [7, 51]);
+}
+
 #[test]
 fn a_rate_of_zero_is_none() {
     let mut session = Session::new(Seid(1), rules(vec![qer(1, 0)], vec![]), &[], 0);

@@ -4,7 +4,7 @@ use super::Scope;
 use super::random::{Random, chance, pick};
 use crate::setup::{Neighbour, PortSetup, Route, Setup};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use rules::{Instance, Interface};
+use rules::{BitRates, Instance, Interface};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Places of the ports.
@@ -121,6 +121,10 @@ pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
     }
     if scope.rates && chance(random, 200) {
         setup.burst_ns = pick(random, [0, 1_000_000, 50_000_000]);
+    }
+    if scope.rates && chance(random, 300) {
+        let mut kbps = || pick(random, [3_333, 20_000, 100_000]);
+        setup.session_mbr = Some(BitRates { uplink_kbps: kbps(), downlink_kbps: kbps() });
     }
     setup
 }
