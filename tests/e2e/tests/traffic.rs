@@ -23,6 +23,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("traffic_flows_through_two_workers", Core::Engine, |lab| flows(lab, FTeid::Choose, 2)),
     ("traffic_flows_without_root", Core::Engine, flows_without_root),
     ("tcp_is_held_to_its_mbr_and_has_nearly_all_of_it", Core::Engine, held_by_tcp),
+    ("tcp_without_an_mbr_is_held_to_the_nodes_own_limit", Core::Engine, held_by_the_node),
 ];
 
 fn flows(lab: &Lab, f_teid: FTeid, workers: u32) -> Result<()> {
@@ -93,22 +94,45 @@ const BURST_MS: u32 = 200;
 /// What TCP gets of the rate, of which at most 1,448 of 1,500 bytes are payload; a burst adds 4 % of five seconds.
 const GOODPUT_PERCENT: [f64; 2] = [80.0, 101.0];
 
+/// What the node holds a user to here whose rules have no limit, each way.
+const OWN_KBPS: u32 = 30_000;
+
 fn held_by_tcp(lab: &Lab) -> Result<()> {
+    let node = limited(lab, "")?;
+    let ran = Ran::start_with(lab, CONTRACT)?;
+    let rates = [CONTRACT.uplink_kbps, CONTRACT.downlink_kbps];
+    held((lab, &node, ran), rates)?;
+    node.stop()
+}
+
+/// The example's user has no QER; one with an MBR above the node's limit keeps that.
+fn held_by_the_node(lab: &Lab) -> Result<()> {
+    let node = limited(lab, &format!("session_mbr_kbps = {OWN_KBPS}"))?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    held((lab, &node, ran), [OWN_KBPS; 2])?;
+    let ran = Ran::start_with(lab, CONTRACT)?;
+    held((lab, &node, ran), [CONTRACT.uplink_kbps, CONTRACT.downlink_kbps])?;
+    node.stop()
+}
+
+/// A node with room for TCP's bursts, and what else is said of its limits.
+fn limited(lab: &Lab, limit: &str) -> Result<Node> {
     let config = config::write_upf(lab.dir.path(), Driver::AfPacket)?;
     let text = fs::read_to_string(&config)?;
-    let limits = format!("[dpe.limits]\nburst_ms = {BURST_MS}");
+    let limits = format!("[dpe.limits]\nburst_ms = {BURST_MS}\n{limit}");
     fs::write(&config, format!("{text}\n{limits}\n"))?;
-    let node = Node::start_by(lab, config)?;
-    let ran = Ran::start_with(lab, CONTRACT)?;
+    Node::start_by(lab, config)
+}
+
+/// TCP has nearly all of these rates, uplink and downlink, and no more, by packets that are dropped; then the user goes.
+fn held((lab, node, ran): (&Lab, &Node, Ran), rates_kbps: [u32; 2]) -> Result<()> {
     node.wait_sessions(ran.sessions)?;
     let iperf = IperfServer::start(&lab.dn, SERVER, lab.dir.path())?;
-    for (direction, kbps) in
-        [(Direction::Uplink, CONTRACT.uplink_kbps), (Direction::Downlink, CONTRACT.downlink_kbps)]
-    {
+    for (direction, kbps) in [Direction::Uplink, Direction::Downlink].into_iter().zip(rates_kbps) {
         let tcp = iperf.tcp(&lab.ran, direction, SECONDS)?;
         let percent = tcp.mbit_s * 1e5 / f64::from(kbps);
         let [least, most] = GOODPUT_PERCENT;
-        ensure!((least..=most).contains(&percent), "TCP {direction} had {percent:.1} % of its MBR: {tcp:?}");
+        ensure!((least..=most).contains(&percent), "TCP {direction} had {percent:.1} % of its rate: {tcp:?}");
         ensure!(tcp.retransmits > 0, "nothing held it: {tcp:?}");
     }
     ran.stop()?;
@@ -116,7 +140,7 @@ fn held_by_tcp(lab: &Lab) -> Result<()> {
     let status = node.wait_balance()?;
     let refused: u64 = status.workers.iter().flat_map(|worker| &worker.drops).map(refused).sum();
     ensure!(refused > 0, "no packet was above the rate");
-    node.stop()
+    Ok(())
 }
 
 fn refused((reason, packets): &(String, u64)) -> u64 {
