@@ -9,10 +9,11 @@ pub(crate) use view::View;
 use super::waiting::{Ticket, Waiter, Waiting};
 use super::{FlowKey, SessionIndex};
 use crate::content::{ContentRules, Detected};
-use dpi::extract::dns::Message;
+use dpi::extract::dns::{Message, in_segment};
 use dpi::extract::{Seen, Verdict};
 use dpi::learn::{Learner, Lookup};
 use dpi::matching::Facts;
+use packet::tcp;
 use rules::{Application, Arrival, Direction};
 use std::fmt;
 use std::net::IpAddr;
@@ -130,10 +131,8 @@ impl Content {
 
     /// Takes note of the lookups in a segment to a resolver, or learns from the answers in one from it.
     pub(crate) fn overhear(&mut self, view: &View<'_>, now_ns: u64) {
-        if let Some(memory) = self.memory.as_deref_mut() {
-            for message in view.lookups() {
-                self.counts.names += memory.learn(view, &message, now_ns);
-            }
+        if let Some((memory, segment)) = self.memory.as_deref_mut().zip(view.segment()) {
+            self.counts.names += memory.overhear(view, &segment, now_ns);
         }
     }
 
@@ -227,15 +226,28 @@ impl Memory {
         Facts { host: self.learner.name(view.user(), facts.server, now_ns / 1_000_000), ..facts }
     }
 
+    /// The same for all messages of a segment. A resolver's stream is followed, so that nothing within an answer is taken for
+    /// another; how a user cuts its lookups is its own affair.
+    fn overhear(&mut self, view: &View<'_>, segment: &tcp::Segment<'_>, now_ns: u64) -> u64 {
+        let (lookup, now_ms) = (lookup(view), now_ns / 1_000_000);
+        let (sequence, payload) = (segment.sequence(), segment.payload());
+        let is_begin = segment.has(tcp::flag::SYN);
+        match view.direction {
+            Direction::Uplink => in_segment(payload).map(|message| self.learn(view, &message, now_ns)).sum(),
+            Direction::Downlink if is_begin => {
+                self.learner.begin(&lookup, sequence.wrapping_add(1), now_ms);
+                0
+            }
+            Direction::Downlink => {
+                let messages = self.learner.segment(&lookup, (sequence, payload), now_ms);
+                messages.iter().map(|message| self.learn(view, message, now_ns)).sum()
+            }
+        }
+    }
+
     /// Takes note of a lookup, or learns from its answer; how many names.
     fn learn(&mut self, view: &View<'_>, message: &Message<'_>, now_ns: u64) -> u64 {
-        let tuple = &view.tuple;
-        let lookup = Lookup {
-            instance: view.network,
-            user: tuple.source_address(),
-            user_port: tuple.source_port,
-            resolver: tuple.destination_address(),
-        };
+        let lookup = lookup(view);
         let now_ms = now_ns / 1_000_000;
         match view.direction {
             Direction::Uplink => {
@@ -244,5 +256,15 @@ impl Memory {
             }
             Direction::Downlink => self.learner.answer(&lookup, message, now_ms).unwrap_or_default() as u64,
         }
+    }
+}
+
+/// Between whom a lookup goes, or its answer.
+fn lookup(view: &View<'_>) -> Lookup {
+    Lookup {
+        instance: view.network,
+        user: view.tuple.source_address(),
+        user_port: view.tuple.source_port,
+        resolver: view.tuple.destination_address(),
     }
 }

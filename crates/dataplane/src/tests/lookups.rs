@@ -102,3 +102,40 @@ fn what_the_user_has_not_asked_over_tcp_names_nobody() {
     answer(&mut bench, &elsewhere, (0, &message(8, &[[198, 51, 100, 1]])));
     assert_eq!(names(&bench), 0);
 }
+
+/// Of a connection that was seen from its beginning: an answer behind the tail of another is one, and what looks like an answer
+/// within another is none, though a segment begins with it.
+#[test]
+fn answers_are_told_apart_from_what_is_within_them() {
+    let accepted = |bench: &mut Bench, flow: &FiveTuple| {
+        pass(bench, N3, &up(SERVED, flow, &made(flag::SYN, (USER_FIRST - 1, 0), b"")));
+        let segment = made(flag::SYN | flag::ACK, (SERVER_FIRST - 1, USER_FIRST), b"");
+        assert_eq!(pass(bench, N6, &down(flow, &segment)).0.len(), 1);
+    };
+    let (mut bench, flow) = bench();
+    accepted(&mut bench, &flow);
+    ask(&mut bench, &flow, (0, &[message(7, &[]), message(8, &[])].concat()));
+    let (first, second) = (message(7, &[[198, 51, 100, 1]]), message(8, &[[198, 51, 100, 2]]));
+    let (stream, cut) = ([&first[..], &second].concat(), first.len() - 4);
+    answer(&mut bench, &flow, (0, &stream[..cut]));
+    answer(&mut bench, &flow, (cut as u32, &stream[cut..]));
+    assert_eq!(names(&bench), 1, "of the first the address was cut off");
+    assert!(is_known(&mut bench, [198, 51, 100, 2]));
+
+    // A user asks a zone of its own for a text, in which stands the answer to another question of its own.
+    for (is_seen, named) in [(true, 0), (false, 1)] {
+        let (mut bench, flow) = self::bench();
+        if is_seen {
+            accepted(&mut bench, &flow);
+        }
+        ask(&mut bench, &flow, (0, &message(8, &[])));
+        let mut text = message(7, &[]);
+        let cut = text.len();
+        text.extend(message(8, &[[198, 51, 100, 9]]));
+        let [high, low] = (text.len() as u16 - 2).to_be_bytes();
+        (text[0], text[1]) = (high, low);
+        answer(&mut bench, &flow, (0, &text[..cut]));
+        answer(&mut bench, &flow, (cut as u32, &text[cut..]));
+        assert_eq!(names(&bench), named);
+    }
+}

@@ -5,7 +5,7 @@ mod service;
 mod stream;
 
 pub(super) use stream::{Begins, begins};
-pub use stream::{MESSAGES_MAX, in_segment};
+pub use stream::{Boundary, MESSAGES_MAX, in_segment};
 
 use super::name::NAME_MAX;
 use super::reader::Reader;

@@ -14,7 +14,7 @@
 
 mod table;
 
-use crate::extract::dns::{Message, Name};
+use crate::extract::dns::{Boundary, MESSAGES_MAX, Message, Name, in_segment};
 use arrayvec::ArrayVec;
 use foldhash::SharedSeed;
 use foldhash::quality::FoldHasher;
@@ -27,6 +27,11 @@ use table::Table;
 pub const LEARNED_MAX: usize = 119;
 /// Most addresses that are learned from one answer.
 pub const ADDRESSES_MAX: usize = 16;
+
+/// Resolvers' streams that are followed, one for so many queries that may wait.
+const QUERIES_PER_STREAM: usize = 16;
+/// How long after its last message.
+const STREAM_MS: u64 = 120_000;
 
 /// How much is learned, from whom, for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +96,8 @@ pub struct Learner {
     config: Config,
     seed: SharedSeed,
     queries: Table<()>,
+    /// Where resolvers' streams have got to.
+    streams: Table<Boundary>,
     names: Table<Known>,
     /// To those who asked.
     own: Table<Known>,
@@ -110,7 +117,8 @@ impl Learner {
     pub fn new(config: Config) -> Self {
         let names = || Table::new(config.names);
         let seed = SharedSeed::from_u64(config.seed);
-        Self { seed, queries: Table::new(config.queries), names: names(), own: names(), config }
+        let streams = Table::new(config.queries / QUERIES_PER_STREAM);
+        Self { seed, queries: Table::new(config.queries), streams, names: names(), own: names(), config }
     }
 
     /// Takes note of a user's query to a resolver. What is no query is passed over.
@@ -121,6 +129,45 @@ impl Learner {
         let key = self.question(lookup, message, &message.name());
         let until_ms = now_ms.saturating_add(self.config.answer_within_ms);
         self.queries.insert(key, (now_ms, until_ms), ((), |()| true));
+    }
+
+    /// Says that a resolver accepts a connection: the sequence number of the first byte it will say.
+    pub fn begin(&mut self, lookup: &Lookup, sequence: u32, now_ms: u64) {
+        self.follow(self.stream(lookup), Boundary::first(sequence), now_ms);
+    }
+
+    /// The messages that begin in a segment from a resolver. Of a connection that was not seen from its beginning, or has been
+    /// displaced since, those that begin where the segment does.
+    pub fn segment<'a>(
+        &mut self,
+        lookup: &Lookup,
+        (sequence, payload): (u32, &'a [u8]),
+        now_ms: u64,
+    ) -> ArrayVec<Message<'a>, MESSAGES_MAX> {
+        let key = self.stream(lookup);
+        let Some(mut boundary) = self.streams.get(key, now_ms, |_| true).copied() else {
+            return in_segment(payload).take(MESSAGES_MAX).collect();
+        };
+        let before = boundary;
+        let messages = boundary.follow(sequence, payload);
+        if boundary != before {
+            self.follow(key, boundary, now_ms);
+        }
+        messages
+    }
+
+    fn follow(&mut self, key: u64, boundary: Boundary, now_ms: u64) {
+        self.streams.insert(key, (now_ms, now_ms.saturating_add(STREAM_MS)), (boundary, |_: &Boundary| true));
+    }
+
+    /// A key for a resolver's stream.
+    fn stream(&self, lookup: &Lookup) -> u64 {
+        let Lookup { instance, user: asker, user_port, resolver } = *lookup;
+        let mut hasher = self.hasher(instance);
+        hasher.write_u16(user_port);
+        write_address(&mut hasher, asker);
+        write_address(&mut hasher, resolver);
+        self.among((instance, user(asker)), hasher.finish())
     }
 
     /// Learns from an answer of a resolver. Returns how many addresses have a name now.
@@ -173,7 +220,10 @@ impl Learner {
 
     /// Memory of the tables.
     pub fn memory_bytes(&self) -> usize {
-        self.queries.memory_bytes() + self.names.memory_bytes() + self.own.memory_bytes()
+        self.queries.memory_bytes()
+            + self.streams.memory_bytes()
+            + self.names.memory_bytes()
+            + self.own.memory_bytes()
     }
 
     fn question(&self, lookup: &Lookup, message: &Message<'_>, name: &Name) -> u64 {

@@ -1,7 +1,7 @@
 //! A user's packet as it is looked at.
 
 use crate::frame::Meta;
-use dpi::extract::dns::{Message, Name, in_segment};
+use dpi::extract::dns::{Message, Name};
 use dpi::extract::{Datagram, Inspection, Verdict};
 use dpi::matching::Facts;
 use packet::five_tuple::{Dissected, FiveTuple};
@@ -59,10 +59,9 @@ impl<'a> View<'a> {
         tuple.protocol == protocol::TCP && !tuple.fragment && tuple.destination_port == DNS
     }
 
-    /// Lookups, or answers, of a segment.
-    pub(super) fn lookups(&self) -> impl Iterator<Item = Message<'a>> + use<'a> {
-        let segment = tcp::Segment::parse(self.upper).ok();
-        segment.into_iter().flat_map(|segment| in_segment(segment.payload()))
+    /// The segment it is; `None` for one cut short.
+    pub(super) fn segment(&self) -> Option<tcp::Segment<'a>> {
+        tcp::Segment::parse(self.upper).ok()
     }
 
     /// The user, in its network.

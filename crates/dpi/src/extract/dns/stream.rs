@@ -2,6 +2,7 @@
 
 use super::super::reader::Reader;
 use super::{HEADER, Message};
+use arrayvec::ArrayVec;
 
 /// Most messages of a segment that are looked at; clients may send several before they are answered (RFC 7766 6.2.1.1).
 pub const MESSAGES_MAX: usize = 8;
@@ -10,7 +11,7 @@ const QUERY_MAX: usize = 2_048;
 /// Bytes of the shortest question: the root's name, kind and class.
 const QUESTION: usize = 5;
 
-/// The messages that begin in a segment of either direction, if one begins where the segment does. Of the last, what has
+/// The messages that begin in a segment of a stream that is not followed, if one begins where the segment does. Of the last, what has
 /// come is taken for all of it: records that have not come yet are not seen. Some senders put the length into a segment
 /// of its own; a message without is taken, too.
 pub fn in_segment(payload: &[u8]) -> impl Iterator<Item = Message<'_>> + use<'_> {
@@ -22,6 +23,59 @@ pub fn in_segment(payload: &[u8]) -> impl Iterator<Item = Message<'_>> + use<'_>
         Some(message)
     });
     bare.into_iter().chain(all.take(MESSAGES_MAX))
+}
+
+/// Where in a stream something begins that has not been seen: a message, or its length. A stream that is followed from its
+/// first byte tells its messages from whatever looks like one within another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Boundary {
+    /// The sequence number.
+    at: u32,
+    /// What is known there of the length of the next message.
+    length: Length,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    Unknown,
+    /// Its first octet.
+    Half(u8),
+    /// The message begins.
+    Known(u16),
+}
+
+impl Boundary {
+    /// Of a stream whose first byte has this sequence number.
+    pub const fn first(sequence: u32) -> Self {
+        Self { at: sequence, length: Length::Unknown }
+    }
+
+    /// The messages that begin in a segment, [`MESSAGES_MAX`] at most; of the last, what has come is taken for all of it.
+    /// There are none in an old copy, nor behind bytes that have not come.
+    pub fn follow<'a>(&mut self, sequence: u32, payload: &'a [u8]) -> ArrayVec<Message<'a>, MESSAGES_MAX> {
+        let mut messages = ArrayVec::new();
+        let ahead = self.at.wrapping_sub(sequence) as usize;
+        let mut rest = payload.get(ahead..).unwrap_or_default();
+        while let Some((octet, behind)) = rest.split_first() {
+            match self.length {
+                Length::Unknown => (self.length, rest) = (Length::Half(*octet), behind),
+                Length::Half(high) => {
+                    (self.length, rest) = (Length::Known(u16::from_be_bytes([high, *octet])), behind);
+                }
+                Length::Known(length) => {
+                    let whole = rest.split_at_checked(length.into());
+                    let (message, behind) = whole.unwrap_or((rest, &[]));
+                    if !messages.is_full() {
+                        messages.extend(Message::parse(message));
+                    }
+                    (*self, rest) = (Self::first(self.at.wrapping_add(length.into())), behind);
+                    continue;
+                }
+            }
+            self.at = self.at.wrapping_add(1);
+        }
+        messages
+    }
 }
 
 /// The message behind its length, as far as it is there, and what is behind that.
@@ -90,6 +144,51 @@ mod tests {
         assert_eq!(ids(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"), []);
     }
 
+    /// What each segment of a stream says, if it is cut at these places.
+    fn followed(stream: &[u8], cuts: &[usize]) -> Vec<Vec<u16>> {
+        let first = u32::MAX - 20;
+        let mut boundary = Boundary::first(first);
+        let places = [&[0], cuts, &[stream.len()]].concat();
+        let segments = places.windows(2).map(|ends| {
+            let sequence = first.wrapping_add(ends[0] as u32);
+            let messages = boundary.follow(sequence, &stream[ends[0]..ends[1]]);
+            messages.iter().map(|message| message.id).collect()
+        });
+        segments.collect()
+    }
+
+    #[test]
+    fn a_stream_that_is_followed_says_each_message_where_it_begins() {
+        let address = [192, 0, 2, 9].into();
+        let [one, two] = [1, 2].map(|id| framed(&sample((id, "a.example", RESPONSE), &[], &[address])));
+        let (all, length) = ([&one[..], &two].concat(), one.len());
+        assert_eq!(followed(&all, &[]), [[1, 2]]);
+        // Behind the tail of another.
+        assert_eq!(followed(&all, &[length - 1]), [[1], [2]]);
+        // A length alone, or one octet of it.
+        for cut in [1, 2] {
+            assert_eq!(followed(&all, &[cut, length + cut]), [vec![], vec![1], vec![2]]);
+        }
+        // A message within another is none, wherever the segment begins: also one that has a segment for itself.
+        let inner = framed(&sample((7, "b.example", RESPONSE), &[], &[address]));
+        let outer = sample((1, "a.example", RESPONSE), &[], &[]);
+        let all = [framed(&[&outer[..], &inner].concat()), two].concat();
+        let cut = 2 + outer.len();
+        assert_eq!(ids(&all[cut..]), [7, 2], "as a stream looks that is not followed");
+        assert_eq!(followed(&all, &[cut, cut + inner.len()]), [vec![1], vec![], vec![2]]);
+    }
+
+    #[test]
+    fn old_copies_and_what_comes_too_early_say_nothing() {
+        let [one, two] = [1, 2].map(|id| framed(&sample((id, "a.example", QUERY), &[], &[])));
+        let mut boundary = Boundary::first(10);
+        let behind = 10 + one.len() as u32;
+        assert!(boundary.follow(behind, &two).is_empty());
+        assert_eq!(boundary.follow(10, &one).len(), 1);
+        assert!(boundary.follow(10, &one).is_empty());
+        assert_eq!(boundary.follow(behind, &two).len(), 1);
+    }
+
     #[test]
     fn of_an_answer_in_two_segments_what_the_first_says_is_seen() {
         let addresses = [1, 2, 3].map(|last| std::net::IpAddr::from([192, 0, 2, last]));
@@ -119,6 +218,21 @@ mod tests {
         fn nothing_breaks(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = in_segment(&bytes).flat_map(|message| message.addresses()).count();
             let _ = begins(&bytes);
+            let _ = Boundary::first(0).follow(0, &bytes);
+        }
+
+        /// Wherever a stream is cut, it ends where it ends.
+        #[test]
+        fn cuts_do_not_matter_to_where_messages_end(
+            bytes in proptest::collection::vec(0u8..3, 0..200), mut cuts in proptest::collection::vec(0usize..200, 0..6),
+        ) {
+            cuts.iter_mut().for_each(|cut| *cut = (*cut).min(bytes.len()));
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let (mut whole, mut parts) = (Boundary::first(9), Boundary::first(9));
+            whole.follow(9, &bytes);
+            cuts.windows(2).for_each(|ends| { parts.follow(9 + ends[0] as u32, &bytes[ends[0]..ends[1]]); });
+            prop_assert_eq!(whole, parts);
         }
     }
 }
