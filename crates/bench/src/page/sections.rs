@@ -286,8 +286,8 @@ fn next_step(report: &Report) -> String {
     format!(
         "\nTwice the bare loop's {bare:.0} cycles would be {asked:.0} ({ASKED_RATIO:.2} of its rate); these are {product:.0}, {:.0} too \
 many. The bare loop asks memory for two lines besides the packet; the usual way asks for four: the flow's tag, the flow, its step \
-(PDR with FAR, rates and counts resolved) and its account. The next step is one line less: a step and an account that share one \
-where a session has a rate and a count, or tags beside their flows.\n",
+(PDR with FAR, rates and counts resolved) and its account, which lie beside each other. A line less is not what would bring it there: \
+ARCHITECTURE.md (*the data path*) has what was tried. Most of it is instructions: the next step is fewer of them, in `verdict` first.\n",
         product - asked
     )
 }
