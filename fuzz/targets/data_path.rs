@@ -51,6 +51,7 @@ fn config() -> Config {
         vlan: None,
         mss_clamp: false,
         ethernet: false,
+        punt: (interface == Interface::Core).then(|| "n6-host".to_owned()),
     };
     Config {
         ports: vec![

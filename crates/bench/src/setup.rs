@@ -98,6 +98,7 @@ pub(crate) fn ports() -> Vec<PortConfig> {
             vlan,
             mss_clamp: false,
             ethernet: false,
+            punt: None,
         })
     };
     let ports = [port("n3", ENDPOINTS.n3, Interface::Access), port("n6", ENDPOINTS.n6, Interface::Core)];

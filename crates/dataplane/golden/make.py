@@ -581,4 +581,5 @@ if __name__ == "__main__":
     import make6
     import make_errors
     import make_frames
-    make6.cases(), make_errors.errors(), make_frames.cases()
+    import make_punt
+    make6.cases(), make_errors.errors(), make_frames.cases(), make_punt.cases()

@@ -38,6 +38,8 @@ pub struct PortConfig {
     /// It is an Ethernet data network: frames pass as they are, to and from sessions that carry them, and we have no
     /// address there. One of a network instance at most.
     pub ethernet: bool,
+    /// The kernel's interface that gets what is addressed to the port and not spoken here; dropped, where there is none.
+    pub punt: Option<String>,
 }
 
 impl PortConfig {
@@ -142,6 +144,10 @@ pub struct Limits {
     pub error_indications_per_s: u32,
     /// ICMP errors sent in a second of each kind: too long, no hop left. A user has an eighth of them.
     pub icmp_errors_per_s: u32,
+    /// Packets that a port gives the kernel in a second, as many besides that are of routing protocols, and an eighth as many that
+    /// tell of neighbours: what a flood to a port's address may cost the control side, which writes each by a call of its own. A
+    /// whole table of BGP passes within seconds.
+    pub punts_per_s: u32,
 }
 
 impl Default for Limits {
@@ -172,6 +178,7 @@ impl Default for Limits {
             frame_copies_per_s: 100_000,
             error_indications_per_s: 100,
             icmp_errors_per_s: 1_000,
+            punts_per_s: 10_000,
         }
     }
 }

@@ -170,6 +170,10 @@ drop_reasons! {
     HandoffFull = "handoff_full",
     /// A packet of a session that was being moved to another worker, and as many of them waited as may.
     MovingFull = "moving_full",
+    /// A packet for the kernel, beyond the pace at which a port gives it any.
+    PuntRate = "punt_rate",
+    /// A packet for the kernel, which had as many waiting as may.
+    PuntFull = "punt_full",
     /// The port did not take the packet.
     PortFull = "port_full",
     /// A packet no node finished: an error in the graph's wiring.
@@ -198,6 +202,10 @@ pub struct PortCounters {
     pub sent: u64,
     /// Bytes sent, from the Ethernet header on.
     pub sent_bytes: u64,
+    /// Of those received, given to the kernel.
+    pub punted: u64,
+    /// Of those created, the ones that the kernel had sent by it.
+    pub from_kernel: u64,
     /// Packets lost before they were received; not in the books.
     pub missed: u64,
     /// Of those received, by class; the rest is in none.
@@ -215,6 +223,8 @@ pub struct Counters {
     pub handed_out: u64,
     /// Packets addressed to this node that reached their end.
     pub consumed: u64,
+    /// Packets given to the kernel.
+    pub punted: u64,
     /// Packets waiting now.
     pub held: u64,
     /// Flows remembered now.
@@ -243,6 +253,7 @@ impl Counters {
             handed_in: 0,
             handed_out: 0,
             consumed: 0,
+            punted: 0,
             held: 0,
             flows: 0,
             pdrs: 0,
@@ -259,7 +270,7 @@ impl Counters {
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.created = other.created;
         (self.handed_in, self.handed_out) = (other.handed_in, other.handed_out);
-        self.consumed = other.consumed;
+        (self.consumed, self.punted) = (other.consumed, other.punted);
         self.held = other.held;
         self.flows = other.flows;
         (self.pdrs, self.pdrs_most) = (other.pdrs, other.pdrs_most);
@@ -292,6 +303,7 @@ impl Counters {
             sent: self.ports.iter().map(|port| port.sent).sum(),
             dropped: self.drops.iter().sum(),
             consumed: self.consumed,
+            punted: self.punted,
             held: self.held,
             handed_in: self.handed_in,
             handed_out: self.handed_out,

@@ -361,6 +361,7 @@ fn config(setup: &Setup) -> Config {
         vlan: None,
         mss_clamp: false,
         ethernet: false,
+        punt: None,
     };
     let route = |route: &reference::Route| Route {
         prefix: route.prefix,

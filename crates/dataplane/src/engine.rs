@@ -20,6 +20,7 @@ use crate::counters::Counters;
 use crate::explain::Explain;
 use crate::install::installation;
 use crate::own_limit;
+use crate::punt::Punts;
 use crate::state::{Key, Loading, MACS_PER_SESSION, Memory, Refusal, Removal};
 use crate::steering::Crew;
 use crate::worker::{Order, Query, Report};
@@ -84,10 +85,12 @@ pub struct Engine {
     now_ms: u64,
     /// That a worker has room for.
     connections: usize,
+    /// Where ports give the kernel what is not spoken here.
+    punts: Option<Punts>,
 }
 
 impl Engine {
-    pub(crate) fn new(config: &Config, crew: &Crew, hands: Vec<Ends>) -> Self {
+    pub(crate) fn new(config: &Config, crew: &Crew, hands: Vec<Ends>, punts: Option<Punts>) -> Self {
         Self {
             ports: config.ports.clone(),
             session_mbr: config.limits.session_mbr,
@@ -107,6 +110,7 @@ impl Engine {
             leading: Leading::default(),
             now_ms: 0,
             connections: config.limits.connections,
+            punts,
             content: None,
             loads: Rounds::new(),
             inspections: (config.limits.inspections, (config.resolvers.clone(), config.seed)),
@@ -185,6 +189,11 @@ impl Engine {
         // The worker allocates nothing.
         query.counts = Vec::with_capacity(self.urrs(query.seid));
         self.order(self.owner(query.seid), Order::Query(Box::new(query)));
+    }
+
+    /// What ports and the kernel have for each other, if any port has to do with it.
+    pub const fn punts(&mut self) -> Option<&mut Punts> {
+        self.punts.as_mut()
     }
 
     /// Whether more commands can be taken; where not, read them later.

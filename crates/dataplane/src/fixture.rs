@@ -160,6 +160,20 @@ impl Bench {
         bench
     }
 
+    /// With the three sessions of the goldens, and ports that give the kernel what is not spoken here.
+    pub(crate) fn punting() -> Self {
+        Self::with_sessions(&punting())
+    }
+
+    /// What the kernel has got, each with its port.
+    pub(crate) fn punted(&mut self) -> Vec<(usize, Vec<u8>)> {
+        let mut frames = Vec::new();
+        if let Some(punts) = self.engine.punts() {
+            punts.take(usize::MAX, |port, frame| frames.push((port, frame.to_vec())));
+        }
+        frames
+    }
+
     pub(crate) fn meet(&mut self, port: usize, mac: [u8; 6], address: impl Into<IpAddr>) {
         self.worker.know(port as u8, MacAddress(mac), address);
     }
@@ -200,6 +214,7 @@ pub(crate) fn config() -> Config {
         vlan: None,
         mss_clamp: name == "n3",
         ethernet: false,
+        punt: None,
     };
     let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via, instance: None };
     let routes =
@@ -233,6 +248,14 @@ pub(crate) fn config() -> Config {
         epoch: 1,
         seed: 0,
     }
+}
+
+/// Both ports give the kernel two packets a second of each kind, one after the other.
+pub(crate) fn punting() -> Config {
+    let mut config = with_ethernet();
+    config.limits.punts_per_s = 2;
+    config.ports.iter_mut().take(N6E).for_each(|port| port.punt = Some(format!("{}-host", port.name)));
+    config
 }
 
 /// A session held to a rate up and a quota down.

@@ -23,6 +23,8 @@ pub(crate) enum Fate {
     Drop(DropReason),
     /// It was for us; free it.
     Consumed,
+    /// It is for the kernel; free it.
+    Punt,
     /// Hold it until the next hop's Ethernet address is known.
     Hold,
     /// Keep it for its user, who sleeps.

@@ -1,7 +1,8 @@
 //! Runs the golden files: frames in, the way each takes through the graph, frames out.
 //!
 //! `golden/<node>/<case>.golden` is written by `golden/make.py`, which builds every frame with scapy. Lines: `in PORT
-//! HEX`, `path NODE... END`, `out PORT HEX`, and `#` for why the case is there.
+//! HEX`, `path NODE... END`, `out PORT HEX` (of `kernel:PORT`: what its interface in the kernel gets), and `#` for why the case is
+//! there. Only in `golden/punt` ports have such an interface.
 
 use crate::counters::DropReason;
 use crate::fixture::{Bench, GNB, N3, N6, N6E, TestPort, config, rules};
@@ -31,6 +32,7 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::NotSplit, "worker"),
     (DropReason::NotEnriched, "enrich"),
     (DropReason::FragmentsFull, "worker"),
+    (DropReason::PuntFull, "punt"),
     (DropReason::HandoffFull, "crew"),
     (DropReason::Looped, "looped"),
     (DropReason::MovingFull, "moving"),
@@ -41,6 +43,9 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
         "nowhere: needs an error in the wiring; a property test says that it never occurs",
     ),
 ];
+
+/// Where frames that the kernel gets stand for its interface of a port.
+const KERNEL: usize = 16;
 
 struct Step {
     port: usize,
@@ -53,6 +58,8 @@ fn port(name: &str) -> usize {
     match name {
         "n3" => N3,
         "n6e" => N6E,
+        "kernel:n3" => KERNEL + N3,
+        "kernel:n6" => KERNEL + N6,
         _ => N6,
     }
 }
@@ -88,6 +95,7 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Send(port))) => format!("send:{}", ["n3", "n6", "n6e"][usize::from(port)]),
         Some(Next::End(Fate::Drop(reason))) => format!("drop:{}", reason.name()),
         Some(Next::End(Fate::Consumed)) => "consumed".to_owned(),
+        Some(Next::End(Fate::Punt)) => "punted".to_owned(),
         Some(Next::End(Fate::Hold)) => "hold".to_owned(),
         Some(Next::End(Fate::Keep)) => "keep".to_owned(),
         Some(Next::End(Fate::Await)) => "await".to_owned(),
@@ -140,7 +148,8 @@ fn run(file: &Path) {
     if file.parent().is_some_and(|folder| folder.ends_with(NodeId::Steer.name())) {
         return run_between(file);
     }
-    let mut bench = Bench::full();
+    let is_punting = file.parent().is_some_and(|folder| folder.ends_with(NodeId::Punt.name()));
+    let mut bench = if is_punting { Bench::punting() } else { Bench::full() };
     for (number, step) in steps(&fs::read_to_string(file).unwrap()).iter().enumerate() {
         let place = format!("{} step {}", file.display(), number + 1);
         let mut hops = Vec::new();
@@ -148,7 +157,8 @@ fn run(file: &Path) {
         bench.worker.turn_traced(bench.now_ns, Some(&mut hops));
         assert_eq!(path(&hops), step.path, "{place}");
         let sent = [N3, N6, N6E].map(|port| bench.sent(port).into_iter().map(move |frame| (port, frame)));
-        let sent: Vec<_> = sent.into_iter().flatten().collect();
+        let to_kernel = bench.punted().into_iter().map(|(port, frame)| (KERNEL + port, frame));
+        let sent: Vec<_> = sent.into_iter().flatten().chain(to_kernel).collect();
         assert_eq!(sent, step.out, "{place}: frames sent");
         let books = bench.worker.books();
         assert!(books.balanced(), "{place}: {books:?}");

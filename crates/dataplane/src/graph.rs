@@ -94,6 +94,7 @@ graph! {
     Icmp6Echo = "icmp6_echo",
     GtpuInput = "gtpu_input",
     GtpuPath = "gtpu_path",
+    Punt = "punt",
     FrameInput = "frame_input",
     UserInput = "user_input",
     Steer = "steer",

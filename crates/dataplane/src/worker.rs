@@ -9,6 +9,7 @@ mod holding;
 mod moving;
 mod orders;
 mod paths;
+mod punt;
 mod receive;
 mod rest;
 mod sleepers;
@@ -24,6 +25,7 @@ use crate::held::Held;
 use crate::kept::{Kept, Unkept};
 use crate::nodes;
 use crate::port::Port;
+use crate::punt::KernelSide;
 use crate::receipt::Receipt;
 use crate::state::{Ages, ContentCounts, Parcel, State};
 use crate::steering::{Handed, Handoff};
@@ -102,6 +104,8 @@ pub struct Worker<P: Port> {
     /// Made, but not to be told before the other workers have been.
     withheld: Option<Report>,
     rest: rest::Rest<P::Buffer>,
+    /// Where ports give the kernel what is not spoken here.
+    kernel: Option<Box<KernelSide>>,
     kept_per_session: u16,
     kept_ns: u64,
     ages: Ages,
@@ -140,6 +144,9 @@ impl<P: Port> Worker<P> {
         if now_ns >= self.expire_ns {
             self.expire_ns = now_ns + EXPIRY_NS;
             self.expire();
+        }
+        if self.kernel.is_some() {
+            self.take_from_kernel();
         }
         self.send();
         if is_shared && received > 0 {
@@ -321,6 +328,7 @@ impl<P: Port> Worker<P> {
                 self.counters.consumed += 1;
                 self.trash.push(packet.buffer);
             }
+            Fate::Punt => self.punt(packet),
             Fate::Hold => self.hold(packet),
             Fate::Keep => self.keep(packet),
             Fate::Await => self.wait_for_session(packet),

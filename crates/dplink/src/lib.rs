@@ -23,7 +23,7 @@ pub use explain::{
 pub use message::{Command, ContentPart, Desired, Event, Notice, Placed, RefusalCause, Role, VERSION};
 pub use statistics::{
     Books, ContentStatistics, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortClass,
-    PortPlacement, PortStatistics, PortSteering, Spread, Statistics, WorkerIdle, WorkerStatistics,
+    PortPlacement, PortStatistics, PortSteering, Punting, Spread, Statistics, WorkerIdle, WorkerStatistics,
 };
 pub use trace::{
     IpSummary, PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter,

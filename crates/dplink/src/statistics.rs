@@ -10,7 +10,7 @@ use steer::ExactState;
 pub struct Books {
     /// Packets taken from ports.
     pub received: u64,
-    /// Packets the engine made itself (ARP requests).
+    /// Packets the engine made itself (ARP requests), or that the kernel had sent by a port.
     pub created: u64,
     /// Packets given to ports.
     pub sent: u64,
@@ -18,6 +18,8 @@ pub struct Books {
     pub dropped: u64,
     /// Packets addressed to the engine itself that reached their end (ARP replies, Error Indications...).
     pub consumed: u64,
+    /// Packets given to the kernel, as they are addressed to a port and not spoken here.
+    pub punted: u64,
     /// Packets held now, waiting for something.
     pub held: u64,
     /// Packets that other workers handed over.
@@ -27,10 +29,10 @@ pub struct Books {
 }
 
 impl Books {
-    /// `received + created + handed_in = sent + dropped + consumed + held + handed_out`.
+    /// `received + created + handed_in = sent + dropped + consumed + punted + held + handed_out`.
     pub const fn balanced(&self) -> bool {
         self.received + self.created + self.handed_in
-            == self.sent + self.dropped + self.consumed + self.held + self.handed_out
+            == self.sent + self.dropped + self.consumed + self.punted + self.held + self.handed_out
     }
 }
 
@@ -165,12 +167,27 @@ pub struct PortStatistics {
     pub sent_bytes: u64,
     /// Packets the device lost before they could be received, where it counts them; not in the books.
     pub missed: u64,
+    /// What it and the kernel have given each other, if they are to.
+    pub punting: Option<Punting>,
     /// How its packets get to the workers that own their users.
     pub spread: Spread,
     /// What the device was found to be able to do about that, and what was done.
     pub steering: PortSteering,
     /// Of the packets received, those of each class of [`PortSteering::classes`], in its order.
     pub classes: Vec<u64>,
+}
+
+/// What a port and the kernel's interface for it have given each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Punting {
+    /// The interface's name.
+    pub interface: String,
+    /// Packets given to the kernel.
+    pub punted: u64,
+    /// Packets the kernel had sent by the port.
+    pub from_kernel: u64,
+    /// Of those given, packets that the interface did not take, as it is down or gone.
+    pub refused: u64,
 }
 
 /// What a worker does while no packet waits.

@@ -72,6 +72,8 @@ pub enum TraceEnd {
     },
     /// It was for the node itself.
     Consumed,
+    /// Given to the kernel: it is addressed to the port, and not spoken here.
+    Punted,
     /// It waits for its next hop's Ethernet address.
     Held,
     /// It is kept for its user, who sleeps.

@@ -83,5 +83,6 @@ fn port(name: &str, interface: Interface, address: Ipv4Addr) -> PortConfig {
         vlan: None,
         mss_clamp: false,
         ethernet: false,
+        punt: None,
     }
 }

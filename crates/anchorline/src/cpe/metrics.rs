@@ -203,6 +203,12 @@ mod tests {
             sent: 0,
             sent_bytes: 0,
             missed: 0,
+            punting: Some(dplink::Punting {
+                interface: "n3-host".to_owned(),
+                punted: 21,
+                from_kernel: 22,
+                refused: 23,
+            }),
             spread: dplink::Spread::OneWorker,
             steering: dplink::PortSteering {
                 classes: vec![dplink::PortClass { name: "voice".to_owned(), ..Default::default() }],
@@ -272,6 +278,10 @@ mod tests {
             "anchorline_port_exact_rules_refused_total{port=\"n\\\"3\"} 3",
             "anchorline_port_exact_rules_over_budget_total{port=\"n\\\"3\"} 4",
             "anchorline_port_exact_rules_over_limit_total{port=\"n\\\"3\"} 5",
+            "anchorline_port_punted_packets_total{port=\"n\\\"3\",interface=\"n3-host\"} 21",
+            "anchorline_port_from_kernel_packets_total{port=\"n\\\"3\",interface=\"n3-host\"} 22",
+            "anchorline_port_punt_refused_packets_total{port=\"n\\\"3\",interface=\"n3-host\"} 23",
+            "anchorline_worker_punted_packets_total{worker=\"0\"} 0",
             "anchorline_sessions{worker=\"0\"} 2",
             "anchorline_flows{worker=\"0\"} 3",
             "anchorline_pdrs{worker=\"0\"} 8",

@@ -17,6 +17,7 @@ pub(super) fn statistics() -> Statistics {
         sent: 0,
         sent_bytes: 0,
         missed: 0,
+        punting: None,
         spread: dplink::Spread::OneWorker,
         steering: dplink::PortSteering::default(),
         classes: vec![],

@@ -39,6 +39,11 @@ fn subtract_port(now: &mut PortStatistics, then: &PortStatistics) {
     subtract(&mut now.sent, then.sent);
     subtract(&mut now.sent_bytes, then.sent_bytes);
     subtract(&mut now.missed, then.missed);
+    if let (Some(now), Some(then)) = (&mut now.punting, &then.punting) {
+        subtract(&mut now.punted, then.punted);
+        subtract(&mut now.from_kernel, then.from_kernel);
+        subtract(&mut now.refused, then.refused);
+    }
     now.classes.iter_mut().zip(&then.classes).for_each(|(now, then)| subtract(now, *then));
 }
 
@@ -58,6 +63,7 @@ fn subtract_books(now: &mut Books, then: &Books) {
     subtract(&mut now.sent, then.sent);
     subtract(&mut now.dropped, then.dropped);
     subtract(&mut now.consumed, then.consumed);
+    subtract(&mut now.punted, then.punted);
     subtract(&mut now.handed_in, then.handed_in);
     subtract(&mut now.handed_out, then.handed_out);
 }

@@ -1,7 +1,7 @@
 //! Ports: what their devices were found to be able to do, and what was done about it.
 
 use crate::dpe::numa::nodes;
-use dplink::{PortStatistics, Spread};
+use dplink::{PortStatistics, Punting, Spread};
 use serde::Serialize;
 use std::fmt::Write;
 use steer::{ExactState, Family};
@@ -22,6 +22,8 @@ struct Told<'a> {
     spread: Spread,
     about: &'static str,
     steering: &'a dplink::PortSteering,
+    /// What it and the kernel gave each other, if they are to.
+    punting: Option<&'a Punting>,
     /// Packets received, by class of `steering`.
     received_by_class: &'a [u64],
 }
@@ -43,9 +45,17 @@ pub(super) fn json(ports: &[PortStatistics]) -> serde_json::Value {
 }
 
 fn told(port: &PortStatistics) -> Told<'_> {
-    let PortStatistics { name, device, spread, steering, classes, .. } = port;
+    let PortStatistics { name, device, spread, steering, classes, punting, .. } = port;
     let received_by_class = classes.get(..steering.classes.len()).unwrap_or_default();
-    Told { name, device, spread: *spread, about: spread.about(), steering, received_by_class }
+    Told {
+        name,
+        device,
+        spread: *spread,
+        about: spread.about(),
+        steering,
+        punting: punting.as_ref(),
+        received_by_class,
+    }
 }
 
 fn table(ports: &[PortStatistics]) -> String {
@@ -61,12 +71,13 @@ fn table(ports: &[PortStatistics]) -> String {
             spread.about(),
         );
     }
-    for PortStatistics { name, steering, received, classes, .. } in ports {
+    for PortStatistics { name, steering, received, classes, punting, .. } in ports {
         let _ = writeln!(text, "\n{name}: {}", steering.reason);
         text += &placement(&steering.placement);
         text += &by_class(steering, (*received, classes));
         steering.refused.iter().for_each(|refused| _ = writeln!(text, "  not taken: {refused}"));
         steering.exact.iter().for_each(|state| text += &exact(state));
+        punting.iter().for_each(|punting| text += &kernel(punting));
     }
     text
 }
@@ -80,6 +91,15 @@ fn exact(state: &ExactState) -> String {
     );
     words.iter().for_each(|words| _ = writeln!(text, "  not taken: {words}"));
     text
+}
+
+/// What a port and its interface in the kernel gave each other.
+fn kernel(Punting { interface, punted, from_kernel, refused }: &Punting) -> String {
+    let refused = match refused {
+        0 => String::new(),
+        _ => format!(", of which it refused {refused}"),
+    };
+    format!("  kernel: {punted} packets to {interface}{refused}, {from_kernel} from there\n")
 }
 
 /// The NUMA nodes of its parts, as far as they are known, and what is on another than it should be.
@@ -206,6 +226,25 @@ mod tests {
         assert!(text.contains(told), "{text}");
         let json = json(&ports).to_string();
         assert!(json.contains("\"placement\":{\"device\":1,\"packets\":[0,1],\"workers\":[1],"), "{json}");
+    }
+
+    #[test]
+    fn what_the_kernel_gets_and_sends_is_told() {
+        let mut ports = ports();
+        assert!(!Args { flow_rules: false }.text(&ports).contains("kernel"));
+        let told =
+            |refused| Some(Punting { interface: "n3-host".to_owned(), punted: 7, from_kernel: 9, refused });
+        ports[0].punting = told(0);
+        let text = Args { flow_rules: false }.text(&ports);
+        assert!(text.contains("  kernel: 7 packets to n3-host, 9 from there\n"), "{text}");
+        ports[0].punting = told(2);
+        let text = Args { flow_rules: false }.text(&ports);
+        assert!(text.contains("to n3-host, of which it refused 2, 9 from"), "{text}");
+        let json = json(&ports).to_string();
+        assert!(
+            json.contains("\"punting\":{\"interface\":\"n3-host\",\"punted\":7,\"from_kernel\":9"),
+            "{json}"
+        );
     }
 
     #[test]

@@ -47,6 +47,10 @@ fn worker((number, worker): (usize, &WorkerStatistics), of: &Statistics) -> Stri
         1 => [String::new(), String::new()],
         _ => [format!(" + handed in {}", books.handed_in), format!(" + handed out {}", books.handed_out)],
     };
+    let punted = match of.ports.iter().any(|port| port.punting.is_some()) {
+        true => format!(" + punted {}", books.punted),
+        false => String::new(),
+    };
     let load = match of.workers.len() {
         1 => String::new(),
         _ => format!(
@@ -56,7 +60,7 @@ fn worker((number, worker): (usize, &WorkerStatistics), of: &Statistics) -> Stri
         ),
     };
     let mut text = format!(
-        "\nworker {number}: {load}received {} + created {}{} = sent {} + dropped {} + consumed {} + held {}{} ({verdict})\n",
+        "\nworker {number}: {load}received {} + created {}{} = sent {} + dropped {} + consumed {}{punted} + held {}{} ({verdict})\n",
         books.received,
         books.created,
         handed_in,
@@ -148,6 +152,16 @@ mod tests {
             "while no packet waits it sleeps lightly; what the configuration wants is not available here, because it rains",
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_the_kernel_got_is_told_where_it_gets_anything() {
+        let mut statistics = statistics();
+        (statistics.workers[0].books.dropped, statistics.workers[0].books.punted) = (6, 4);
+        assert!(!text(&statistics).contains("punted"));
+        statistics.ports[0].punting = Some(dplink::Punting::default());
+        let text = text(&statistics);
+        assert!(text.contains("dropped 6 + consumed 0 + punted 4 + held 0 (balanced)"), "{text}");
     }
 
     #[test]

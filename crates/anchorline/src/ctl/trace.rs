@@ -75,6 +75,7 @@ fn end(end: &TraceEnd) -> String {
             format!("dropped: {reason} ({})", about(reason).trim_end_matches('.'))
         }
         TraceEnd::Consumed => "taken: it was for this node".to_owned(),
+        TraceEnd::Punted => "given to the kernel: it is for the port, and not spoken here".to_owned(),
         TraceEnd::Held => "held until the next hop's Ethernet address is known".to_owned(),
         TraceEnd::Awaits => "kept until its session, which is being moved to this worker, is here".to_owned(),
         TraceEnd::Kept => "kept for its user, who sleeps".to_owned(),

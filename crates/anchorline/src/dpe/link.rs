@@ -5,6 +5,7 @@ mod streams;
 
 use super::content::{Builder, Built};
 use super::exact::{self, Directors};
+use super::taps::Taps;
 use crate::exit;
 use anyhow::Context;
 use dataplane::{ChargingKey, ContentRules, Engine};
@@ -60,6 +61,8 @@ pub(crate) struct Server {
     directors: Directors,
     /// What flows are charged under if their content rules say so.
     charged: Vec<ChargingKey>,
+    /// Ports' interfaces in the kernel.
+    taps: Option<Taps>,
 }
 
 impl Server {
@@ -85,6 +88,12 @@ impl Server {
     pub(crate) fn with_directors(mut self, directors: Directors) -> Self {
         self.engine.lead_exactly(directors.cards());
         self.directors = directors;
+        self
+    }
+
+    /// Has ports and their interfaces in the kernel given what they have for each other.
+    pub(crate) fn with_taps(mut self, taps: Taps) -> Self {
+        self.taps = Some(taps);
         self
     }
 
@@ -116,6 +125,7 @@ impl Server {
             idle: Vec::new(),
             directors: exact::directors(Vec::new()),
             charged: Vec::new(),
+            taps: None,
         })
     }
 
@@ -133,6 +143,9 @@ impl Server {
                 // Commands and packets wait for the end of a move: it is looked after without a rest.
                 () = tokio::task::yield_now(), if self.engine.is_moving() => {}
                 _ = poll.tick() => {}
+            }
+            if let Some(taps) = &mut self.taps {
+                taps.exchange(&mut self.engine);
             }
             self.tell_reports();
         }
@@ -253,6 +266,8 @@ impl Server {
                     {
                         port.steering.clone_from(steering);
                         port.steering.exact = self.directors.state(at);
+                        let refused = self.taps.as_ref().map_or(0, |taps| taps.refused(at));
+                        port.punting.iter_mut().for_each(|punting| punting.refused = refused);
                     }
                     statistics.idle.clone_from(&self.idle);
                     let notice = Notice::Statistics(statistics);

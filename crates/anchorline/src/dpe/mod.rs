@@ -12,6 +12,7 @@ mod queues;
 #[cfg(test)]
 mod room;
 mod steering;
+mod taps;
 mod worker;
 
 use crate::settings::{Args, DpeSettings, HugePages, Settings};
@@ -23,8 +24,9 @@ use host::Placement;
 use nix::sys::signal::{SigSet, Signal};
 use steer::ExactRules;
 
-/// What is served: the engine, and what was found out about each port's card and what is done about it while packets come.
-type Served = (dataplane::Engine, Vec<PortSteering>, Vec<Option<ExactRules<dpdk::Port>>>);
+/// What is served: the engine; what was found out about each port's card and what is done about it while packets come; and ports'
+/// interfaces in the kernel.
+type Served = (dataplane::Engine, Vec<PortSteering>, Vec<Option<ExactRules<dpdk::Port>>>, Vec<taps::Tap>);
 
 /// Runs until told to stop.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -36,6 +38,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let eal = start_eal(&settings.dpe, &placement)?;
     say_memory(eal, &placement);
     let opened = ports::open(eal, &settings.dpe, &placement).map_err(exit::unusable)?;
+    let taps = taps::Tap::open_all(&opened.configs).map_err(exit::unusable)?;
     let config = Config {
         ports: opened.configs,
         routes: settings.dpe.routes.clone(),
@@ -55,7 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let workers = worker::Running::start(eal, workers, &settings)?;
     // After their threads have been started, who would inherit it.
     let _beside = numa::Beside::all_workers(&placement);
-    let served = serve(&settings, (engine, opened.steering, opened.exact), &workers);
+    let served = serve(&settings, (engine, opened.steering, opened.exact, taps), &workers);
     workers.stop()?;
     // The AF_XDP driver keeps some packets when it closes; the kernel takes all memory back with the process.
     if let Err(error) = eal.cleanup() {
@@ -77,12 +80,12 @@ fn start_eal(dpe: &DpeSettings, placement: &Placement) -> anyhow::Result<&'stati
 }
 
 fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyhow::Result<()> {
-    let (engine, steering, exact) = served;
+    let (engine, steering, exact, taps) = served;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
         let server = server.with_directors(exact::directors(exact)).with_idle(workers.idle().to_vec());
-        let server = server.with_charged(settings.charged());
+        let server = server.with_charged(settings.charged()).with_taps(taps::Taps::new(taps));
         crate::log::say("dpe: ready");
         tokio::select! {
             result = server.serve() => result,

@@ -150,5 +150,6 @@ fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {
         vlan: settings.vlan,
         mss_clamp: settings.mss_clamp,
         ethernet: settings.ethernet,
+        punt: settings.punt.clone(),
     }
 }

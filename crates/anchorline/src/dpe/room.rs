@@ -63,6 +63,7 @@ fn ports(settings: &Settings) -> Vec<PortConfig> {
         vlan: port.vlan,
         mss_clamp: port.mss_clamp,
         ethernet: port.ethernet,
+        punt: port.punt.clone(),
     };
     settings.dpe.ports.iter().map(port).collect()
 }

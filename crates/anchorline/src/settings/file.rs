@@ -109,6 +109,7 @@ pub(super) struct Port {
     #[serde(default)]
     mss_clamp: bool,
     ethernet: Option<Spanned<bool>>,
+    punt: Option<Spanned<String>>,
     hash: Option<Spanned<DeviceHash>>,
     exact_rules: Option<Spanned<ExactRules>>,
     #[serde(default)]
@@ -226,6 +227,7 @@ fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
         network_instance: port.network_instance.map(|name| name.get_ref().to_ascii_lowercase()),
         interface_types: InterfaceTypes::of(interfaces.flat_map(PortInterface::types).copied()),
         mss_clamp: port.mss_clamp,
+        punt: port.punt.map(Spanned::into_inner),
         hash,
         exact_rules,
         classes,

@@ -20,6 +20,7 @@ pub(crate) struct LimitSettings {
     redirected_flows: usize,
     burst_ms: u64,
     session_mbr_kbps: Option<u32>,
+    punts_per_s: u32,
 }
 
 /// The table as it is written.
@@ -37,6 +38,7 @@ pub(super) struct File {
     redirected_flows: Option<Spanned<u32>>,
     burst_ms: Option<Spanned<u32>>,
     session_mbr_kbps: Option<Spanned<u32>>,
+    punts_per_s: Option<Spanned<u32>>,
 }
 
 /// Makes settings of values that are in range.
@@ -62,6 +64,7 @@ pub(super) fn check(file: File) -> Result<LimitSettings, Refusal> {
             .session_mbr_kbps
             .map(|kbps| within(Some(kbps), 0, 1..=u32::MAX))
             .transpose()?,
+        punts_per_s: within(file.punts_per_s, usual.punts_per_s, 1..=1_000_000)?,
     })
 }
 
@@ -83,6 +86,7 @@ impl LimitSettings {
                 .session_mbr_kbps
                 .map(u64::from)
                 .map(|kbps| BitRates { uplink_kbps: kbps, downlink_kbps: kbps }),
+            punts_per_s: self.punts_per_s,
             ..limits
         }
     }

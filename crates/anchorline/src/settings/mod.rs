@@ -103,6 +103,8 @@ pub(crate) struct PortSettings {
     pub(crate) mss_clamp: bool,
     /// It is an Ethernet data network, and the address is none.
     pub(crate) ethernet: bool,
+    /// The kernel's interface for what is addressed to it and not spoken here.
+    pub(crate) punt: Option<String>,
     pub(crate) hash: DeviceHash,
     /// Exact rules for sessions that the card leads elsewhere, at most.
     pub(crate) exact_rules: usize,

@@ -7,8 +7,8 @@ use crate::port::CLASSES_MAX;
 use crate::state::ContentCounts;
 use crate::steering::steward;
 use dplink::{
-    ContentStatistics, Explanation, PathStatistics, PeerStatistics, PortStatistics, PortSteering, Spread,
-    Statistics, Trace, TracedPacket, WorkerStatistics,
+    ContentStatistics, Explanation, PathStatistics, PeerStatistics, PortStatistics, PortSteering, Punting,
+    Spread, Statistics, Trace, TracedPacket, WorkerStatistics,
 };
 use rules::Interface;
 use std::collections::HashMap;
@@ -33,6 +33,13 @@ pub(super) fn statistics(
             sent: of_workers().map(|port| port.sent).sum(),
             sent_bytes: of_workers().map(|port| port.sent_bytes).sum(),
             missed: of_workers().map(|port| port.missed).sum(),
+            punting: config.punt.as_ref().map(|interface| Punting {
+                interface: interface.clone(),
+                punted: of_workers().map(|port| port.punted).sum(),
+                from_kernel: of_workers().map(|port| port.from_kernel).sum(),
+                // Who has the interface says it.
+                refused: 0,
+            }),
             spread: spread.get(at).copied().unwrap_or_default(),
             // Who opened the port says it.
             steering: PortSteering::default(),

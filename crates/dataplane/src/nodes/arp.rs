@@ -1,5 +1,6 @@
 //! Answers ARP requests for our addresses and learns from replies (RFC 826).
 
+use super::punt::heard;
 use super::push_ethernet;
 use crate::config::PortConfig;
 use crate::counters::DropReason;
@@ -31,7 +32,7 @@ impl<B: Buffer> Node<B> for Arp {
         state.neighbours.learn(NextHop::new(port, sender.address), sender.mac, state.now_ns);
         match operation {
             Operation::Request if for_us => answer(state.ports.get(port), packet, sender),
-            _ => Next::End(Fate::Consumed),
+            _ => heard(state, packet),
         }
     }
 }

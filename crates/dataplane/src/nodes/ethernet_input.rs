@@ -1,5 +1,6 @@
 //! Takes the Ethernet header off frames that are for us.
 
+use super::punt::{is_between_routers, unspoken_frame};
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
@@ -23,13 +24,13 @@ impl<B: Buffer> Node<B> for EthernetInput {
         }
         let ours = header.destination == state.ports.get(packet.meta.port).mac;
         if !ours && !is_to_group(header.destination, packet.buffer.data()) {
-            return Next::drop(DropReason::NotOurMac);
+            return of_others(state, packet);
         }
         let next = match header.ethertype() {
             ethernet::IPV4 => NodeId::Ip4Input,
             ethernet::IPV6 => NodeId::Ip6Input,
             ethernet::ARP => NodeId::Arp,
-            _ => return Next::drop(DropReason::UnknownEthertype),
+            _ => return unspoken_frame(state, packet, DropReason::UnknownEthertype),
         };
         match packet.buffer.trim_front(ethernet::LENGTH) {
             Some(()) => Next::To(next),
@@ -45,6 +46,15 @@ fn untag<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Next {
         Some(Tag { id: 0, .. }) if !is_tagged(packet.buffer.data()) => EthernetInput::process(state, packet),
         Some(_) => Next::drop(DropReason::OtherVlan),
         None => Next::drop(DropReason::EthernetTruncated),
+    }
+}
+
+/// Routers of a link speak to groups of it. We are in none of them, but the kernel may be.
+#[cold]
+fn of_others<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Next {
+    match is_between_routers(packet.buffer.data()) {
+        true => unspoken_frame(state, packet, DropReason::NotOurMac),
+        false => Next::drop(DropReason::NotOurMac),
     }
 }
 

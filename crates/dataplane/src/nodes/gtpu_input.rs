@@ -2,6 +2,7 @@
 
 use super::answer::{Way, ends, replace_by_gtpu};
 use super::frame_user::behind_tunnel;
+use super::punt::unspoken;
 use crate::counters::DropReason;
 use crate::frame::{FlowMarks, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
@@ -22,6 +23,7 @@ impl<B: Buffer> Node<B> for GtpuInput {
         let message = match read(packet) {
             Ok(message) => message,
             Err(DropReason::GtpuUnknownExtension) => return notify(state, packet),
+            Err(reason @ DropReason::NoListener) => return unspoken(state, packet, reason),
             Err(reason) => return Next::drop(reason),
         };
         if message.message_type != message_type::G_PDU {

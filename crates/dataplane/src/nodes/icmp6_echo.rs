@@ -1,5 +1,6 @@
 //! Answers pings to our IPv6 addresses (RFC 4443 4.2).
 
+use super::punt::unspoken;
 use crate::counters::DropReason;
 use crate::frame::{NextHop, Packet};
 use crate::graph::{Next, Node, NodeId};
@@ -13,10 +14,11 @@ pub(crate) struct Icmp6Echo;
 impl<B: Buffer> Node<B> for Icmp6Echo {
     const ID: NodeId = NodeId::Icmp6Echo;
 
-    fn process(_: &mut State, packet: &mut Packet<B>) -> Next {
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         match icmpv6::reply_to_echo(packet.buffer.data_mut()) {
             Ok(()) => {}
             Err(NoReply::Malformed) => return Next::drop(DropReason::IcmpMalformed),
+            Err(NoReply::NotEchoRequest) => return unspoken(state, packet, DropReason::IcmpNotEcho),
             Err(_) => return Next::drop(DropReason::IcmpNotEcho),
         }
         match super::destination(packet.buffer.data()) {

@@ -1,5 +1,6 @@
 //! Checks IPv4 headers and tells packets to us from packets to users.
 
+use super::punt::unspoken;
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
@@ -27,17 +28,17 @@ impl<B: Buffer> Node<B> for Ip4Input {
         let port = state.ports.get(packet.meta.port);
         match destination == port.address.addr() {
             true if fragment && protocol == ipv4::UDP => Next::To(NodeId::Reassembly),
-            true if fragment => Next::drop(DropReason::Ip4Fragment),
-            true => to_us(protocol),
+            true if fragment => unspoken(state, packet, DropReason::Ip4Fragment),
+            true => to_us(state, packet, protocol),
             false => super::to_a_user(port.interface),
         }
     }
 }
 
-fn to_us(protocol: u8) -> Next {
+fn to_us<B: Buffer>(state: &State, packet: &Packet<B>, protocol: u8) -> Next {
     match protocol {
         ipv4::UDP => Next::To(NodeId::GtpuInput),
         ipv4::ICMP => Next::To(NodeId::IcmpEcho),
-        _ => Next::drop(DropReason::NoListener),
+        _ => unspoken(state, packet, DropReason::NoListener),
     }
 }

@@ -1,5 +1,6 @@
 //! Checks IPv6 headers and tells packets to us from packets to users.
 
+use super::punt::unspoken;
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
@@ -26,7 +27,10 @@ impl<B: Buffer> Node<B> for Ip6Input {
             Reach::Us => to_us(&ip, true),
             Reach::UsOnLink => to_us(&ip, false),
             // Of the link, and not to leave it (RFC 4291 2.5.6).
-            Reach::Link => return Next::drop(DropReason::IpNotForUs),
+            Reach::Link if !port.is_between_routers(ip.destination()) => {
+                return Next::drop(DropReason::IpNotForUs);
+            }
+            Reach::Link => return unspoken(state, packet, DropReason::IpNotForUs),
             Reach::Beyond if ip.source().is_unicast_link_local() => {
                 return Next::drop(DropReason::IpNotForUs);
             }
@@ -34,6 +38,9 @@ impl<B: Buffer> Node<B> for Ip6Input {
         };
         let (header_length, next) = match next {
             Ok(found) => found,
+            Err(reason @ (DropReason::NoListener | DropReason::Ip6Fragment)) => {
+                return unspoken(state, packet, reason);
+            }
             Err(reason) => return Next::drop(reason),
         };
         packet.meta.header_length = header_length;

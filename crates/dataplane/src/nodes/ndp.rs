@@ -1,6 +1,7 @@
 //! Answers neighbour solicitations for our IPv6 addresses and learns from advertisements (RFC 4861 7.2).
 
 use super::answer::replace;
+use super::punt::heard;
 use super::push_ethernet;
 use crate::config::PortConfig;
 use crate::counters::DropReason;
@@ -23,7 +24,10 @@ impl<B: Buffer> Node<B> for Ndp {
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         match hear(packet.buffer.data()) {
             Ok(Heard::Question(question)) => answer(state, packet, question),
-            Ok(Heard::Claim(claim)) => learn(state, packet.meta.port, &claim),
+            Ok(Heard::Claim(claim)) => {
+                learn(state, packet.meta.port, &claim);
+                heard(state, packet)
+            }
             Err(reason) => Next::drop(reason),
         }
     }
@@ -54,7 +58,7 @@ fn hear(packet: &[u8]) -> Result<Heard, DropReason> {
     }
 }
 
-fn learn(state: &mut State, port: u8, claim: &NeighbourAdvertisement) -> Next {
+fn learn(state: &mut State, port: u8, claim: &NeighbourAdvertisement) {
     let next_hop = NextHop::new(port, claim.target);
     if let Some(mac) = claim.target_link {
         // Without the flag it may fill a gap, and not replace what is known (RFC 4861 7.2.5).
@@ -63,7 +67,6 @@ fn learn(state: &mut State, port: u8, claim: &NeighbourAdvertisement) -> Next {
             state.neighbours.learn(next_hop, mac, state.now_ns);
         }
     }
-    Next::End(Fate::Consumed)
 }
 
 fn answer<B: Buffer>(state: &mut State, packet: &mut Packet<B>, question: Question) -> Next {

@@ -47,6 +47,13 @@ impl PortConfig {
         [ALL_NODES, ALL_ROUTERS, solicited_node(link_local(self.mac))].contains(&group) || own == Some(group)
     }
 
+    /// Whether a group is one of the link that routers, or whatever else speaks to all stations that care, may be in; stations'
+    /// questions for each other are not that (RFC 4291 2.7.1).
+    pub(crate) fn is_between_routers(&self, group: Ipv6Addr) -> bool {
+        let is_of_link = group.segments()[0] == 0xff02;
+        self.address6.is_some() && is_of_link && solicited_node(group) != group
+    }
+
     /// The address we speak from to a station of the link.
     pub(crate) fn source6(&self, to: Ipv6Addr) -> Option<Ipv6Addr> {
         let ours = self.address6?.addr();

@@ -29,6 +29,7 @@ mod paths;
 mod peers;
 mod ports;
 mod probing;
+mod punting;
 mod redirections;
 mod routes;
 mod runs;
@@ -68,6 +69,7 @@ pub use paths::PathCounts;
 pub(crate) use peers::{Name, Peers, Way};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use probing::{Entry, Probing, scatter};
+pub(crate) use punting::{Punting, Urgency};
 pub(crate) use redirections::Redirections;
 pub(crate) use routes::Routes;
 pub(crate) use session::{Key, Rest, Session, SessionIndex};
@@ -126,6 +128,8 @@ pub(crate) struct State {
     heads: Heads,
     /// ICMP errors that may still be sent: that a packet is too long, and that it has no hop left.
     pub(crate) icmp_errors: [Shared; 2],
+    /// What the kernel may still have.
+    pub(crate) punting: Punting,
     /// The other workers.
     pub(crate) steering: Steering,
     /// For the control side.
@@ -195,6 +199,7 @@ impl State {
             fragments: Fragments::new(limits.reassembled),
             heads: Heads::new(),
             icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
+            punting: Punting::new(&config.ports, |_| limits.punts_per_s),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
             let_out: 0,

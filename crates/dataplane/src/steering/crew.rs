@@ -76,6 +76,14 @@ impl Crew {
         }
     }
 
+    /// How many packets of a port each worker may give the kernel in a second, of so many that the port may: the port's packets come
+    /// to one worker, or to all that receive.
+    pub(crate) fn punts_per_s(&self, port: usize, all: u32) -> u32 {
+        let one = matches!(self.spread.get(port), Some(Spread::OneWorker | Spread::OneQueue));
+        let receivers = if self.distributors > 0 { self.distributors } else { self.workers };
+        if one { all } else { all.div_ceil(receivers as u32) }
+    }
+
     /// A bit for each port whose packets may be anybody's.
     pub(super) fn mixed_ports(&self) -> u16 {
         let hashed = |port: &usize| self.spread.get(*port) == Some(&Spread::InnerHash);

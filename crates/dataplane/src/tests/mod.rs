@@ -26,6 +26,7 @@ mod observe;
 mod online;
 mod paths;
 mod programs;
+mod punt;
 pub(crate) mod rates;
 mod readdress;
 mod redirect;

@@ -9,9 +9,11 @@ use crate::graph::Graph;
 use crate::held::Held;
 use crate::kept::{Kept, Unkept};
 use crate::port::{CLASSES_MAX, Port};
-use crate::state::{Ages, State};
+use crate::punt::{self, KernelSide};
+use crate::state::{Ages, Punting, State};
 use crate::steering::{Crew, Handoff, Steering, handoffs, posts};
 use rtrb::{Consumer, Producer, RingBuffer};
+use std::collections::VecDeque;
 
 /// Makes a worker over `ports`, in the order of the configuration, and the engine that controls it.
 ///
@@ -57,6 +59,8 @@ pub fn connect_placed<P: Port>(
     }
     let own = Config { limits: crew.share(&config.limits), ..config.clone() };
     let (mut hands, mut workers) = (Vec::new(), Vec::new());
+    let (punts, sides) = punt::rings(&config.ports, crew.workers).unzip();
+    let mut sides: VecDeque<KernelSide> = sides.unwrap_or_default().into();
     let links = posts(crew.workers).into_iter().zip(handoffs(crew.workers));
     for ((me, ports), (post, handoff)) in ports.into_iter().enumerate().zip(links) {
         before(me);
@@ -64,11 +68,15 @@ pub fn connect_placed<P: Port>(
         let (reports, report_receiver) = RingBuffer::new(RING);
         let steering = Steering::new(crew, me as u8, post, &own.limits);
         let mut state = State::new(&own, steering)?;
+        let punts_per_s = |port| crew.punts_per_s(port, config.limits.punts_per_s);
+        state.punting = Punting::new(&config.ports, punts_per_s);
         state.sessions.peers.share(me as u8, crew.workers as u8);
-        workers.push(Worker::new(&own, (state, ports, handoff), (orders, reports), clock));
+        let mut worker = Worker::new(&own, (state, ports, handoff), (orders, reports), clock);
+        worker.kernel = sides.pop_front().map(Box::new);
+        workers.push(worker);
         hands.push((order_sender, report_receiver));
     }
-    Ok((Engine::new(config, crew, hands), workers))
+    Ok((Engine::new(config, crew, hands, punts), workers))
 }
 
 impl<P: Port> Worker<P> {
@@ -102,6 +110,7 @@ impl<P: Port> Worker<P> {
             unsent: Vec::with_capacity(VECTOR),
             withheld: None,
             rest: rest::Rest::new(),
+            kernel: None,
             kept_per_session: config.limits.kept_per_session,
             kept_ns: config.limits.kept_ns,
             ages: Ages { flow_ns: config.limits.flow_age_ns, connection_ns: config.limits.connection_age_ns },

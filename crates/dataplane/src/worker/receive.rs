@@ -20,10 +20,11 @@ impl<P: Port> Worker<P> {
         self.lanes.iter().map(|lane| &lane.port)
     }
 
-    /// Whether an order, or a packet that another worker handed over, waits. No port tells of these, so who is about to
+    /// Whether an order, a packet that another worker handed over, or one that the kernel sends, waits. No port tells of these, so who is about to
     /// wait for one looks here, too.
     pub fn is_waited_for(&self) -> bool {
-        !self.orders.is_empty() || self.handoff.is_waited_for()
+        let kernel = self.kernel.as_ref().is_some_and(|kernel| kernel.is_waited_for());
+        !self.orders.is_empty() || self.handoff.is_waited_for() || kernel
     }
 
     /// Fills the vector: the most urgent class of every port, then the next, then what is in none.

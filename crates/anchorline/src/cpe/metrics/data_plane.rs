@@ -2,7 +2,7 @@
 
 use super::{Families, Labels, NO_LABELS};
 use dataplane::DropReason;
-use dplink::{NodeStatistics, PortStatistics, Statistics, WorkerStatistics};
+use dplink::{NodeStatistics, PortStatistics, Punting, Statistics, WorkerStatistics};
 use std::fmt;
 use steer::ExactState;
 
@@ -12,6 +12,7 @@ pub(super) fn tell(families: &mut Families<'_>, dpe: &Statistics) -> fmt::Result
     families.gauge("dpe_uptime_seconds", "Since the data plane started", uptime)?;
     ports(families, &dpe.ports)?;
     exact_rules(families, &dpe.ports)?;
+    punting(families, &dpe.ports)?;
     for (name, help, value) in LEVELS {
         families.gauge(name, help, by_worker(&dpe.workers, *value))?;
     }
@@ -61,6 +62,7 @@ const COUNTERS: &[OfWorker] = &[
     ("worker_sent_packets", "Packets given to ports", |of| of.books.sent),
     ("worker_dropped_packets", "Packets dropped, whatever the reason", |of| of.books.dropped),
     ("worker_consumed_packets", "Packets to the engine itself", |of| of.books.consumed),
+    ("worker_punted_packets", "Packets given to the kernel", |of| of.books.punted),
     ("worker_handed_in_packets", "Packets taken from other workers", |of| of.books.handed_in),
     ("worker_handed_out_packets", "Packets given to other workers", |of| of.books.handed_out),
 ];
@@ -93,6 +95,29 @@ fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
         named.map(move |(class, received)| (labels(&class.name), *received))
     });
     families.counter("port_class_received_packets", "Packets received in a class of the port", samples)
+}
+
+/// Of ports that have an interface in the kernel.
+fn punting(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
+    /// Name, help, and what is counted.
+    type Family = (&'static str, &'static str, fn(&Punting) -> u64);
+    const ALL: [Family; 3] = [
+        ("port_punted_packets", "Packets given to the port's interface in the kernel", |of| of.punted),
+        ("port_from_kernel_packets", "Packets that the kernel had sent by the port", |of| of.from_kernel),
+        (
+            "port_punt_refused_packets",
+            "Packets given to the port's interface in the kernel that it did not take",
+            |of| of.refused,
+        ),
+    ];
+    ALL.into_iter().try_for_each(|(name, help, count)| {
+        let samples = ports.iter().filter_map(|port| {
+            let punting = port.punting.as_ref()?;
+            let labels = vec![("port", port.name.clone()), ("interface", punting.interface.clone())];
+            Some((labels, count(punting)))
+        });
+        families.counter(name, help, samples)
+    })
 }
 
 /// Of ports that may have exact rules.

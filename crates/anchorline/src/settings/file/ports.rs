@@ -10,6 +10,9 @@ use std::net::IpAddr;
 /// As many as a data path can have.
 const PORTS_MAX: usize = 16;
 
+/// Characters of the longest name of an interface (IFNAMSIZ, less its end).
+const INTERFACE_MAX: usize = 15;
+
 /// As long as a name of labels may be (TS 23.003 9.1).
 const NAME_MAX: usize = 100;
 
@@ -28,6 +31,7 @@ pub(super) fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
         check_network(port, others)?;
         check_ethernet(port, others)?;
         check_hash(port)?;
+        check_punt(port, others)?;
         if let Some(address) = &port.address
             && others
                 .iter()
@@ -75,6 +79,31 @@ fn check_ethernet(port: &Port, others: &[Port]) -> Result<(), Refusal> {
         |port: &Port| port.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase());
     match others.iter().any(|other| is_ethernet(other) && network(other) == network(port)) {
         true => Err(Refusal::of(ethernet, "another port of this network instance is of Ethernet")),
+        false => Ok(()),
+    }
+}
+
+/// What the kernel takes for the name of an interface, and does not read anything else into.
+fn check_punt(port: &Port, others: &[Port]) -> Result<(), Refusal> {
+    let Some(punt) = &port.punt else { return Ok(()) };
+    let name = punt.get_ref();
+    let is_odd = |c: char| !c.is_ascii_graphic() || matches!(c, '/' | ':' | '%');
+    if name.is_empty()
+        || name.len() > INTERFACE_MAX
+        || name.contains(is_odd)
+        || [".", ".."].contains(&name.as_str())
+    {
+        let shape = "an interface has a name of 1 to 15 letters, digits, '-', '_' and '.', like n6-host";
+        return Err(Refusal::of(punt, shape));
+    }
+    if is_ethernet(port) {
+        return Err(Refusal::of(
+            punt,
+            "a port of Ethernet has no address of its own for the kernel to be reached at",
+        ));
+    }
+    match others.iter().filter_map(|other| other.punt.as_ref()).any(|other| other.get_ref() == name) {
+        true => Err(Refusal::of(punt, "another port has this interface")),
         false => Ok(()),
     }
 }

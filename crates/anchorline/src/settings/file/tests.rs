@@ -31,6 +31,28 @@ fn what_a_port_may_have_besides() {
 }
 
 #[test]
+fn a_port_may_have_an_interface_in_the_kernel() {
+    let punts = |text: &str| {
+        let ports = config::parse(text, check).map(|settings| settings.dpe.ports);
+        ports.map(|ports| ports.into_iter().map(|port| port.punt).collect::<Vec<_>>())
+    };
+    assert_eq!(punts(EXAMPLE).unwrap(), [None, None], "none, unless told");
+    let text = EXAMPLE.replacen("# punt =", "punt =", 1);
+    assert_eq!(punts(&text).unwrap(), [Some("n3-host".to_owned()), None]);
+    let line = 1 + text.lines().position(|line| line == "punt = \"n3-host\"").unwrap();
+    for name in ["", "sixteen-is-a-lot", "n3 host", "n3/host", "n3:1", "n%d", ".."] {
+        let refused = punts(&text.replacen("n3-host", name, 1)).unwrap_err().to_string();
+        let expected = format!("line {line}: punt = \"{name}\": an interface has a name of 1 to 15 letters");
+        assert!(refused.contains(&expected), "{refused}");
+    }
+    let twice = text.replacen("name = \"n6\"", "name = \"n6\"\npunt = \"n3-host\"", 1);
+    assert!(punts(&twice).unwrap_err().to_string().contains("another port has this interface"));
+    let ethernet = "\n[[dpe.port]]\nname = \"n6e\"\ndevice = \"net_tap9\"\ninterface = \"core\"\nethernet = true\npunt = \"e\"\n";
+    let refused = punts(&format!("{EXAMPLE}{ethernet}")).unwrap_err().to_string();
+    assert!(refused.contains("punt = \"e\": a port of Ethernet has no address"), "{refused}");
+}
+
+#[test]
 fn pfcp_is_served_over_either_ip_version_or_both() {
     let n4 = |text: &str| config::parse(text, check).map(|settings| settings.n4);
     let ipv6 = "[2001:db8:40::2]:8805";
@@ -291,6 +313,20 @@ fn peers_are_asked_every_minute_unless_told_otherwise() {
     assert!(message.contains("t3_s = 0: T3-RESPONSE is 1 to 60 seconds"), "{message}");
 }
 
+/// Those of `[dpe.limits]` that the example shows with their usual values.
+const LIMITS: [&str; 10] = [
+    "kept",
+    "kept_per_session",
+    "kept_s",
+    "peers",
+    "neighbours",
+    "held_per_neighbour",
+    "shared_meters",
+    "reassembled",
+    "burst_ms",
+    "punts_per_s",
+];
+
 #[test]
 fn limits_are_the_usual_ones_unless_told_otherwise() {
     let limits = |text: &str| {
@@ -300,26 +336,15 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
     let usual = dataplane::Limits { sessions: 7, ..dataplane::Limits::default() };
     assert_eq!(limits(EXAMPLE).unwrap(), usual);
     // What is said of them in the example is true.
-    let keys = [
-        "kept",
-        "kept_per_session",
-        "kept_s",
-        "peers",
-        "neighbours",
-        "held_per_neighbour",
-        "shared_meters",
-        "reassembled",
-        "burst_ms",
-    ];
     let mut said = EXAMPLE.replace("# [dpe.limits]", "[dpe.limits]");
-    for key in keys {
+    for key in LIMITS {
         let commented = format!("\n# {key} = ");
         assert_eq!(said.matches(&commented).count(), 1, "{key}");
         said = said.replace(&commented, &format!("\n{key} = "));
     }
     assert_eq!(limits(&said).unwrap(), usual);
     let few = "[dpe.limits]\nkept = 100\nkept_s = 2\npeers = 16\nneighbours = 17\nheld_per_neighbour = 1\n\
-               shared_meters = 18\nreassembled = 4\nredirected_flows = 512\nburst_ms = 30\nsession_mbr_kbps = 5";
+               shared_meters = 18\nreassembled = 4\nredirected_flows = 512\nburst_ms = 30\nsession_mbr_kbps = 5\npunts_per_s = 6";
     let expected = dataplane::Limits {
         kept: 100,
         // One user keeps no more than all.
@@ -333,6 +358,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
         redirections: 512,
         burst_ns: 30_000_000,
         session_mbr: Some(rules::BitRates { uplink_kbps: 5, downlink_kbps: 5 }),
+        punts_per_s: 6,
         ..usual
     };
     assert_eq!(limits(&EXAMPLE.replace("# [dpe.limits]", few)).unwrap(), expected);
@@ -349,6 +375,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
         ("reassembled = 3", "reassembled = 3: this is 4 to 1024"),
         ("burst_ms = 2001", "burst_ms = 2001: this is 1 to 2000"),
         ("session_mbr_kbps = 0", "session_mbr_kbps = 0: this is 1 to 4294967295"),
+        ("punts_per_s = 0", "punts_per_s = 0: this is 1 to 1000000"),
         ("keep = 1", "unknown field `keep`"),
     ] {
         let message = error("# [dpe.limits]", &format!("[dpe.limits]\n{wrong}"));
