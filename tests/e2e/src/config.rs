@@ -62,6 +62,27 @@ pub fn set_workers(path: &Path, workers: u32) -> Result<()> {
     fs::write(path, config.to_string()).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Gives ports of a configuration written by [`write_upf`] interfaces in the kernel, and an IPv6 address besides, of a prefix of 64
+/// bits: each port's name, the interface's, and the address.
+///
+/// # Errors
+/// Where the file cannot be read or written, or has no such port.
+pub fn set_punting(path: &Path, ports: &[(&str, &str, Option<&str>)]) -> Result<()> {
+    let mut config: Table = fs::read_to_string(path)?.parse()?;
+    let all = config.get_mut("dpe").and_then(|dpe| dpe.get_mut("port")).and_then(Value::as_array_mut);
+    let all = all.context("upf.toml has no [[dpe.port]]")?;
+    for (name, interface, ipv6) in ports {
+        let mut tables = all.iter_mut().filter_map(Value::as_table_mut);
+        let is_it = |port: &&mut Table| port.get("name").and_then(Value::as_str) == Some(name);
+        let port = tables.find(is_it).with_context(|| format!("upf.toml has no port {name}"))?;
+        port.insert("punt".into(), (*interface).into());
+        if let Some(address) = ipv6 {
+            port.insert("ipv6".into(), format!("{address}/64").into());
+        }
+    }
+    fs::write(path, config.to_string()).with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Packets a packet socket holds while the worker, which shares its core here, does not run. Both ports keep a
 /// ring for each direction in locked memory, of which an ordinary user has little.
 fn frames() -> u64 {

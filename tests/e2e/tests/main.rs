@@ -13,8 +13,10 @@ mod messages;
 mod observe;
 mod predefined;
 mod programs;
+mod punt;
 mod refusal;
 mod restart;
+mod routing;
 mod survive;
 mod traffic;
 
@@ -54,6 +56,8 @@ fn main() -> Result<ExitCode> {
         gateways::TESTS,
         messages::TESTS,
         dialects::TESTS,
+        punt::TESTS,
+        routing::TESTS,
     ]
     .concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();

@@ -19,7 +19,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// Which example, the line to spoil, what it becomes, and what the complaint must contain besides the line's number.
-const SPOILED: [(&str, &str, &str, &[&str]); 6] = [
+const SPOILED: [(&str, &str, &str, &[&str]); 7] = [
     ("upf.toml", "memory_mb = 256", "memory_mb = \"lots\"", &["memory_mb", "lots"]),
     ("upf.toml", "memory_mb = 256", "memory_mbyte = 256", &["memory_mbyte"]),
     ("upf.toml", "idle = \"poll\"", "idle = \"dance\"", &["idle", "dance"]),
@@ -30,6 +30,7 @@ const SPOILED: [(&str, &str, &str, &[&str]); 6] = [
         &["listen", "10.40.0.2:88050"],
     ),
     ("upf.toml", "address = \"10.30.0.2/24\"", "address = \"10.30.0.2/42\"", &["address", "10.30.0.2/42"]),
+    ("upf.toml", "# punt = \"n3-host\"", "punt = \"sixteen-is-a-lot\"", &["punt", "1 to 15 letters"]),
     ("ran.toml", "f_teid = \"choose\"", "f_teid = \"guess\"", &["f_teid", "guess"]),
 ];
 
