@@ -12,7 +12,9 @@ use lab::measure::Ping;
 use lab::{Core, Lab, Namespace, Process, command, wait};
 use std::env;
 use std::fs;
+use std::io::{Read, Write};
 use std::net::Ipv4Addr;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -68,18 +70,29 @@ impl<'a> Router<'a> {
         command
     }
 
-    /// What it shows.
-    fn show(&self, what: &str) -> Result<String> {
-        let mut vtysh = self.command("usr/bin/vtysh");
-        vtysh.arg("--vty_socket").arg(&self.folder).args(["-c", &format!("show {what}")]);
-        command::run(&mut vtysh, command::SHORT)?.success()
+    /// What one of its daemons shows: each answers at a socket of its own, as `vtysh` asks, until three octets of zero and a status.
+    fn show(&self, daemon: &str, what: &str) -> Result<String> {
+        let mut socket = UnixStream::connect(self.folder.join(format!("{daemon}.vty")))?;
+        socket.set_read_timeout(Some(command::SHORT))?;
+        let mut answer = Vec::new();
+        for line in ["enable", &format!("show {what}")] {
+            socket.write_all(format!("{line}\0").as_bytes())?;
+            answer.clear();
+            while !matches!(answer[..], [.., 0, 0, 0, _]) {
+                let mut octets = [0; 4096];
+                let read = socket.read(&mut octets)?;
+                ensure!(read > 0, "{daemon} does not answer");
+                answer.extend_from_slice(octets.get(..read).unwrap_or_default());
+            }
+        }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
-    fn wait_for(&self, what: &str, words: &str) -> Result<()> {
+    fn wait_for(&self, (daemon, what): (&str, &str), words: &str) -> Result<()> {
         let waited = wait::until(&format!("`{words}` in `show {what}`"), CONVERGENCE, || {
-            Ok(self.show(what).is_ok_and(|shown| shown.contains(words)).then_some(()))
+            Ok(self.show(daemon, what).is_ok_and(|shown| shown.contains(words)).then_some(()))
         });
-        waited.with_context(|| self.show(what).unwrap_or_default())
+        waited.with_context(|| format!("{:?}", self.show(daemon, what)))
     }
 }
 
@@ -129,17 +142,17 @@ fn told_by_frr(lab: &Lab) -> Result<()> {
     let beside =
         Router::start((&root, lab), &lab.upf, |daemon| configuration(daemon, (ours, theirs), &[UE_POOL]))?;
     let behind = Router::start((&root, lab), &lab.dn, |daemon| configuration(daemon, (theirs, ours), &[]))?;
-    behind.wait_for("ip route", &format!("B>* {UE_POOL}"))?;
-    beside.wait_for("ip route", &format!("O>* {BEHIND}/32"))?;
-    beside.wait_for("bfd peers", "Status: up")?;
+    behind.wait_for(("zebra", "ip route"), &format!("B>* {UE_POOL}"))?;
+    beside.wait_for(("zebra", "ip route"), &format!("O>* {BEHIND}/32"))?;
+    beside.wait_for(("bfdd", "bfd peers"), "Status: up")?;
     Ping::run(&lab.ran, SERVER, SERIES)?.expect_no_loss()?;
     println!("{}", lab.dn.ip(&format!("route show {UE_POOL}"))?.trim());
     println!("{}", lab.upf.ip(&format!("route show {BEHIND}"))?.trim());
-    println!("{}", beside.show("ip ospf neighbor")?.trim());
+    println!("{}", beside.show("ospfd", "ip ospf neighbor")?.trim());
 
     // The session outlasts what users do, and more packets than the kernel gets.
     let _ = lab.dn.run(&format!("ping -n -f -q -c 20000 -s 1400 {UPF_N6}"), Duration::from_secs(60));
-    ensure!(beside.show("bfd peers")?.contains("Status: up"), "the link's detection was cut off");
+    ensure!(beside.show("bfdd", "bfd peers")?.contains("Status: up"), "the link's detection was cut off");
     drop((beside, behind));
     ran.stop()?;
     node.wait_sessions(0)?;
