@@ -44,6 +44,18 @@ install() {
     echo "setup: installed $*"
 }
 
+# Puts what is in packages under a folder, and installs none of them.
+unpack() {
+    local into=$1 log=/dev/null package
+    shift
+    mkdir -p "$into/packages"
+    fetch() { (cd "$into/packages" && apt-get -o APT::Sandbox::User=root download "$@" </dev/null >/dev/null 2>&1); }
+    fetch "$@" || { ((EUID == 0)) && apt update && fetch "$@"; } || return 1
+    for package in "$into"/packages/*.deb; do
+        dpkg-deb -x "$package" "$into" || return 1
+    done
+}
+
 if ! command -v dpkg-query >/dev/null; then
     echo "setup: this is not Debian; install what matches: ${packages[*]}, Rust $rust_minimum" >&2
     exit 0
@@ -70,6 +82,17 @@ if [ ! -d "$python/pycrate_mobile" ]; then
         echo "setup: installed pycrate"
     else
         echo "setup: pycrate cannot be had; tshark and scapy decode without it"
+    fi
+fi
+
+# FRR, for the test of programs beside the node: unpacked beside the build, as its package would start daemons on this machine.
+frr=$(dirname "$python")/frr
+if [ ! -x "$frr/usr/lib/frr/bgpd" ]; then
+    if unpack "$frr" frr libyang2 libjson-c5 libprotobuf-c1 libcap2; then
+        echo "setup: unpacked FRR"
+    else
+        rm -rf "$frr"
+        echo "setup: FRR cannot be had; the test of it is skipped"
     fi
 fi
 

@@ -165,6 +165,7 @@ mod tests {
         let whole = |_: usize, frame: &[u8]| assert_eq!(frame, [7; 1_500]);
         // No more than so many at once.
         assert_eq!((punts.take(100, whole), punts.take(1_000, whole)), (100, taken - 100));
+        assert!(sides[0].give(0, &[7; 1_500]) && punts.take(1, whole) == 1);
         while punts.has_room() {
             assert!(punts.send(0, &[1; LONGEST]));
         }

@@ -1,7 +1,7 @@
 //! FRR beside the node: it speaks BGP, OSPF and BFD with a router behind N6, and the data network learns of the users' addresses.
 //!
-//! Where FRR is: `ANCHORLINE_FRR`, the root that its packages were unpacked in, else this machine's own; skipped with a notice
-//! where there is none.
+//! Where FRR is: `ANCHORLINE_FRR`, or where `scripts/setup.sh` has unpacked its packages, else this machine's own; skipped with a
+//! notice where there is none.
 
 use crate::Test;
 use anyhow::{Context, Result, ensure};
@@ -10,6 +10,7 @@ use lab::anchorline::{Node, Ran};
 use lab::config::{self, Driver, FTeid};
 use lab::measure::Ping;
 use lab::{Core, Lab, Namespace, Process, command, wait};
+use nix::mount::{MsFlags, mount};
 use std::env;
 use std::fs;
 use std::io::{Read, Write};
@@ -96,9 +97,21 @@ impl<'a> Router<'a> {
     }
 }
 
+/// FRR wants a group of this name for its sockets, or does not start. Mounts of the laboratory are its own.
+fn have_group(lab: &Lab) -> Result<()> {
+    let groups = fs::read_to_string("/etc/group")?;
+    if groups.lines().any(|group| group.starts_with("frrvty:")) {
+        return Ok(());
+    }
+    let file = config::write(lab.dir.path(), "group", &format!("{groups}frrvty:x:85:\n"))?;
+    mount(Some(&file), "/etc/group", None::<&str>, MsFlags::MS_BIND, None::<&str>).context("/etc/group")
+}
+
+/// The root it stands under.
 fn frr() -> Option<PathBuf> {
-    let root = env::var_os("ANCHORLINE_FRR").map_or_else(|| PathBuf::from("/"), PathBuf::from);
-    root.join("usr/lib/frr/bgpd").is_file().then_some(root)
+    let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("frr");
+    let roots = [env::var_os("ANCHORLINE_FRR").map(PathBuf::from), Some(unpacked), Some("/".into())];
+    roots.into_iter().flatten().find(|root| root.join("usr/lib/frr/bgpd").is_file())
 }
 
 /// What a daemon of the router at `own` is to do with the one at `other`; BGP tells of `networks`.
@@ -124,9 +137,10 @@ fn configuration(
 
 fn told_by_frr(lab: &Lab) -> Result<()> {
     let Some(root) = frr() else {
-        println!("skipped: there is no FRR here (ANCHORLINE_FRR names where its packages were unpacked)");
+        println!("skipped: there is no FRR here (`scripts/setup.sh` gets it)");
         return Ok(());
     };
+    have_group(lab)?;
     let path = config::write_upf(lab.dir.path(), Driver::AfPacket)?;
     config::set_punting(&path, &[("n6", "n6-host", None)])?;
     lab.upf.sysctl("ipv4/conf/n6/rp_filter", "1")?;
