@@ -1,8 +1,9 @@
-//! Any segments of a stream, in any order, come to a verdict within the bounds; what was seen can be looked up.
+//! Any segments of a stream, in any order, come to a verdict within the bounds; what was seen can be looked up, and so can what
+//! a later segment begins with.
 
 #![no_main]
 
-use dpi::extract::{Inspection, PACKETS_MAX, Seen, Verdict};
+use dpi::extract::{Inspection, PACKETS_MAX, Seen, Verdict, later_request};
 
 /// Each segment: two bytes of sequence number, one of length.
 fn segments(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
@@ -16,6 +17,10 @@ fn segments(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    if let Some(request) = later_request(bytes) {
+        assert!(request.host.is_none_or(|host| dpi::extract::host(host).is_some()));
+        assert!(request.path().is_none_or(|path| path.len() <= bytes.len()));
+    }
     let (whole, pieces) = bytes.split_at(bytes.len() / 2);
     let mut inspection = Inspection::new();
     inspection.begin(0);

@@ -1,7 +1,7 @@
 //! HTTP/1.x requests in the clear (RFC 9112), and the preface of HTTP/2 without TLS (RFC 9113 3.4).
 
 use super::name;
-use super::{Look, Seen, Unknown};
+use super::{BYTES_MAX, Look, Seen, Unknown};
 use memchr::memchr;
 
 /// Sent first by clients that know before that a server speaks HTTP/2.
@@ -45,7 +45,7 @@ impl<'a> Request<'a> {
 /// Whether a stream that begins so can be HTTP, by its first bytes.
 pub(super) fn can_begin(bytes: &[u8]) -> bool {
     let bytes = behind_empty_lines(bytes);
-    match bytes.iter().position(|byte| !is_of_token(*byte)) {
+    match bytes.iter().take(METHOD_MAX + 1).position(|byte| !is_of_token(*byte)) {
         Some(end) => (1..=METHOD_MAX).contains(&end) && bytes.get(end) == Some(&b' '),
         None => bytes.len() <= METHOD_MAX,
     }
@@ -77,6 +77,16 @@ pub(super) fn look(bytes: &[u8], last: bool) -> Look<'_> {
     let Some(mut request) = request_line(line) else { return Look::Unknown(Unknown::Malformed) };
     let ended = fields(&mut request, lines);
     if ended || last || request.host.is_some() { Look::Seen(Seen::Http(request)) } else { Look::More }
+}
+
+/// The request that a segment begins with, of a connection that has had requests before. Nothing is kept from one segment to
+/// the next: `None` of one that begins otherwise, or ends before the host is known, or the head of the request ends.
+pub fn later_request(payload: &[u8]) -> Option<Request<'_>> {
+    let bytes = payload.get(..BYTES_MAX).unwrap_or(payload);
+    match can_begin(bytes).then(|| look(bytes, false))? {
+        Look::Seen(Seen::Http(request)) => Some(request),
+        _ => None,
+    }
 }
 
 /// Method, target and version with a space between (RFC 9112 3).
@@ -235,6 +245,22 @@ mod tests {
         }
         assert!(matches!(look(b"GET / HTTP/1.1\r\nA: b\r\n", false), Look::More));
         assert!(matches!(look(b"GET / HTTP/1.1\r\nA: b\r\n", true), Look::Seen(Seen::Http(_))));
+    }
+
+    #[test]
+    fn a_later_request_is_one_whose_segment_begins_with_it_and_holds_its_host() {
+        let request = &b"GET /index HTTP/1.1\r\nHost: a.example\r\nCookie: long"[..];
+        let found = later_request(request).unwrap();
+        assert_eq!((found.host, found.path()), (Some(&b"a.example"[..]), Some(&b"/index"[..])));
+        assert_eq!(later_request(b"GET / HTTP/1.0\r\n\r\n").unwrap().host, None);
+        let cut = &request[..request.len() - b"\r\nCookie: long".len()];
+        for none in [b"", cut, &[b" ", request].concat(), &[b"a=b&c ", request].concat()] {
+            assert_eq!(later_request(none), None, "{}", String::from_utf8_lossy(none));
+        }
+        assert_eq!(later_request(PREFACE), None);
+        // What stands far behind is not read.
+        let far = format!("GET /{} HTTP/1.1\r\nHost: a.example\r\n", "a".repeat(BYTES_MAX));
+        assert_eq!(later_request(far.as_bytes()), None);
     }
 
     #[test]

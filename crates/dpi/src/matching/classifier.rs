@@ -47,6 +47,7 @@ pub struct Classifier {
     pub(super) anywhere: Group,
     pub(super) regexes: Regexes,
     pub(super) applications: Vec<Box<str>>,
+    pub(super) tells_requests_apart: bool,
 }
 
 /// Rules with nothing but regular expressions to be found by: by a literal that they have in all their matches, or by
@@ -154,6 +155,11 @@ impl Classifier {
     /// The names of all applications, each once.
     pub fn applications(&self) -> &[Box<str>] {
         &self.applications
+    }
+
+    /// Whether two requests of one connection may be of different rules: some ask for what a request of HTTP/1.x says.
+    pub const fn tells_requests_apart(&self) -> bool {
+        self.tells_requests_apart
     }
 
     /// How large it is.

@@ -15,6 +15,9 @@ use ipnet::IpNet;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
+/// The number of TCP (RFC 9293).
+const TCP: u8 = 6;
+
 /// Ranks rules by precedence, then id, and builds the indexes.
 ///
 /// # Errors
@@ -96,6 +99,7 @@ struct Draft {
     url_regexes: DraftRegexes,
     regex_bytes: usize,
     applications: FxHashMap<Box<str>, u16>,
+    tells_requests_apart: bool,
 }
 
 impl Draft {
@@ -103,6 +107,7 @@ impl Draft {
         let rank = self.outcomes.len() as u32;
         let Rule { id, precedence, rating_group, service, ref application, ref when } = *rule;
         let mut more = self.more_of(when)?;
+        self.tells_requests_apart |= asks_for_request(when);
         let application = application.as_deref().map(|name| self.application(name)).transpose()?;
         self.outcomes.push(Outcome { id, precedence, rating_group, service, application });
         if is_loose(when) {
@@ -267,8 +272,17 @@ impl Draft {
             anywhere,
             regexes: Regexes { host_literals, url_literals, host, url },
             applications,
+            tells_requests_apart: self.tells_requests_apart,
         })
     }
+}
+
+/// Whether a rule asks for what a request of HTTP/1.x says, and may be that request's.
+fn asks_for_request(when: &Conditions) -> bool {
+    let of_host = !when.hosts.is_empty() || when.host_regex.is_some();
+    let of_path = !when.paths.is_empty() || when.url_regex.is_some();
+    let is_of_http = when.layers.is_empty() || when.layers.contains(&Layer::Http);
+    (of_host || of_path) && is_of_http && when.protocol.is_none_or(|protocol| protocol == TCP) && !when.ech
 }
 
 /// Whether a rule has nothing but regular expressions to be found by.

@@ -206,6 +206,23 @@ fn lookups_are_found_by_the_name_asked_for_where_rules_name_lookups() {
 }
 
 #[test]
+fn only_rules_that_requests_may_be_of_tell_them_apart() {
+    let apart = |text: &str| {
+        let file = format!("id=1 precedence=1 rating-group=1 any\nid=2 precedence=2 rating-group=1 {text}\n");
+        crate::rule_file::read_lines(&file).unwrap().compile().unwrap().tells_requests_apart()
+    };
+    for text in ["host=a.example", "path=/a", "url=a.example/b", "host-regex=a", "url-regex=a"] {
+        assert!(apart(text) && apart(&format!("{text} layer=tls,http protocol=tcp")), "{text}");
+        for other in ["layer=tls", "protocol=udp", "ech"] {
+            assert!(!apart(&format!("{text} {other}")), "{text} {other}");
+        }
+    }
+    for text in ["network=192.0.2.0/24", "port=80", "layer=http", "dscp=1 protocol=tcp"] {
+        assert!(!apart(text), "{text}");
+    }
+}
+
+#[test]
 fn rules_that_cannot_be_are_named_each_with_its_reason() {
     let regex = |text: &str| Conditions { host_regex: Some(text.to_owned()), ..Conditions::default() };
     let rules = [
