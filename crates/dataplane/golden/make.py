@@ -373,12 +373,18 @@ def content():
     blocked, allowed = asks(b"www.blocked.example"), asks(b"www.example")
     case("inspect/blocked_once_it_is_known", "The handshake passes, as nobody knows; the request does not, nor what follows.",
          first, ("n3", up_frame(blocked, 0x159, None), f"{look} drop:far_drop", []),
-         ("n3", up_frame(blocked, 0x159, None), "usual_input flow verdict far drop:far_drop", []))
-    case("inspect/of_no_application", "What is not blocked is looked at, and then known.", first,
-         ("n3", up_frame(allowed, 0x159, None), f"{look} ip_output ethernet_output send:n6",
-          [("n6", Ether(dst=ROUTER, src=N6) / routed(allowed))]),
-         ("n3", up_frame(allowed, 0x159, None), "usual_input flow verdict send:n6",
-          [("n6", Ether(dst=ROUTER, src=N6) / routed(allowed))]))
+         ("n3", up_frame(blocked, 0x159, None), f"{look} drop:far_drop", []))
+    known = ("n3", up_frame(allowed, 0x159, None), f"{look} ip_output ethernet_output send:n6",
+             [("n6", Ether(dst=ROUTER, src=N6) / routed(allowed))])
+    case("inspect/of_no_application", "What is not blocked is looked at, and then known; whatever follows may be a request, too.",
+         first, known, known)
+    answer = IP(src=SERVER, dst=UE_SERVED, ttl=64, id=7) / TCP(sport=80, dport=41000, flags="A", seq=1) / PAYLOAD
+    told = [("n3", tunnelled(routed(answer), 0x259, None))]
+    back = ("n6", Ether(dst=N6, src=ROUTER) / answer, f"{DOWN} gtpu_encap ethernet_output send:n3", told)
+    again = ("n6", Ether(dst=N6, src=ROUTER) / answer, "usual_input flow verdict send:n3", told)
+    case("inspect/later_request", "Answers go the short way; but behind a request for something else, they are asked for anew.",
+         first, known, back, again, ("n3", up_frame(blocked, 0x159, None), f"{look} drop:far_drop", []), back, again,
+         known, back)
 
 
 def redirect():

@@ -1,13 +1,13 @@
 //! Content rules in force: what the first packets of a flow make of it.
 
-use dpi::matching::{Classifier, Facts, Outcome};
+use dpi::matching::{Classifier, Facts, Layer, Outcome};
 use rules::{Application, ApplicationId, ApplicationTag};
 use std::collections::HashMap;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Applications that may be named in all sets of rules a process ever has: their numbers are never used again, because
 /// flows keep them.
-const NUMBERS: usize = (u16::MAX - Detected::FIRST) as usize;
+const NUMBERS: usize = (Detected::AGAIN - Detected::FIRST) as usize;
 
 /// Content rules that cannot be put in force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -136,14 +136,19 @@ impl ContentRules {
         self.classifier.shape().rules
     }
 
-    /// Of what application a flow is.
+    /// Of what application a flow is. Where rules tell requests apart, one that has had a request of HTTP/1.x may be of another
+    /// one from its next request on.
     pub(crate) fn detect(&self, facts: &Facts<'_>) -> Detected {
         let detected = self.classifier.rank(facts).and_then(|rank| self.detected.get(rank));
-        detected.copied().unwrap_or(Detected::NONE)
+        let detected = detected.copied().unwrap_or(Detected::NONE);
+        match facts.layer == Some(Layer::Http) && self.classifier.tells_requests_apart() {
+            true => Detected(detected.0 | Detected::AGAIN),
+            false => detected,
+        }
     }
 
     fn known(&self, detected: Detected) -> Option<&Known> {
-        self.known.get(usize::from(detected.0.checked_sub(Detected::FIRST)?))
+        self.known.get(usize::from(detected.number().checked_sub(Detected::FIRST)?))
     }
 }
 
@@ -159,10 +164,21 @@ impl Detected {
     pub(crate) const NONE: Self = Self(1);
     /// The first number of an application.
     const FIRST: u16 = 2;
+    /// Beside a number: its later requests are to be looked at.
+    const AGAIN: u16 = 1 << 15;
+
+    const fn number(self) -> u16 {
+        self.0 & !Self::AGAIN
+    }
 
     /// Whether it was found to be of some application, or charged as some content.
     pub(crate) const fn is_of_some(self) -> bool {
-        self.0 >= Self::FIRST
+        self.number() >= Self::FIRST
+    }
+
+    /// Whether any request to come may make it one of another application.
+    pub(crate) const fn looks_again(self) -> bool {
+        self.0 & Self::AGAIN != 0
     }
 
     /// The name of its application, if it is of one.
@@ -214,6 +230,34 @@ mod tests {
         );
         assert_eq!(Detected::NONE.application(&third), Application::None);
         assert_eq!(Detected::NOT_YET.application(&third), Application::None);
+    }
+
+    /// Only of HTTP/1.x, and only where that matters; of the same application it is all the same.
+    #[test]
+    fn a_flow_with_a_request_is_looked_at_again_where_rules_tell_requests_apart() {
+        let text = "id=1 precedence=1 rating-group=1 application=video host=video.example\n";
+        for (line, looks_again) in [("url=a.example/b application=b", true), ("network=192.0.2.0/24", false)]
+        {
+            let text = if looks_again {
+                format!("{text}id=2 precedence=2 rating-group=2 {line}\n")
+            } else {
+                format!("id=1 precedence=1 rating-group=1 application=video {line}\n")
+            };
+            let classifier = dpi::rule_file::read_lines(&text).unwrap().compile().unwrap();
+            let rules = ContentRules::new(1, classifier, None).unwrap();
+            let facts =
+                Facts { host: Some(b"video.example"), server: [192, 0, 2, 1].into(), ..Facts::default() };
+            let [http, tls] =
+                [Layer::Http, Layer::Tls].map(|layer| rules.detect(&Facts { layer: Some(layer), ..facts }));
+            assert_eq!((http.looks_again(), tls.looks_again()), (looks_again, false), "{line}");
+            assert_eq!((http.name(&rules), tls.name(&rules)), (Some("video"), Some("video")));
+            assert_eq!(http.application(&rules), tls.application(&rules));
+            let none =
+                Facts { host: None, server: [198, 51, 100, 1].into(), layer: Some(Layer::Http), ..facts };
+            let none = rules.detect(&none);
+            assert_eq!((none.looks_again(), none.is_of_some()), (looks_again, false));
+            assert_eq!(none.application(&rules), Application::None);
+        }
     }
 
     #[test]

@@ -42,20 +42,29 @@ impl<B: Buffer> Node<B> for Classify {
         {
             return Next::To(NodeId::RouterSolicitation);
         }
+        let mut detected = Detected::NOT_YET;
         if session.looks.application && state.content.is_loaded() {
-            let detected = state.flows.detected(packet.meta.flow());
+            detected = state.flows.detected(packet.meta.flow());
             // Of a connection with a resolver, every packet may have another lookup in it.
-            if detected == Detected::NOT_YET || is_to_resolver(&arrival) {
+            if detected == Detected::NOT_YET
+                || is_to_resolver(&arrival)
+                || may_ask_again(&packet.meta, detected)
+            {
                 return Next::To(NodeId::Inspect);
             }
             arrival.application = state.content.application(detected);
         }
-        go_by(state, packet, &arrival, Detected::NOT_YET)
+        go_by(state, packet, &arrival, detected)
     }
 }
 
 fn is_to_resolver(arrival: &Arrival) -> bool {
     arrival.protocol == packet::protocol::TCP && arrival.remote_port == Some(DNS)
+}
+
+/// Every packet of the user may begin with a request of another application.
+fn may_ask_again(meta: &Meta, detected: Detected) -> bool {
+    detected.looks_again() && meta.direction() == Direction::Uplink
 }
 
 /// Some control planes answer themselves: a rule of theirs puts users' router solicitations into a tunnel that is no way to
@@ -66,8 +75,8 @@ fn is_for_control_plane(state: &State, session: &Session, arrival: &Arrival) -> 
     step.is_some_and(|step| super::router_solicitation::leads_to(state, step, Interface::Access))
 }
 
-/// Sends a packet the way of the first PDR that matches, and notes that for its flow, and of what application that was
-/// found to be.
+/// Sends a packet the way of the first PDR that matches, and notes that for its flow, and of what application that is known
+/// to be.
 #[inline]
 pub(super) fn go_by<B: Buffer>(
     state: &mut State,
@@ -85,13 +94,13 @@ pub(super) fn go_by<B: Buffer>(
     let is_lookup = session.looks.application && arrival.remote_port == Some(DNS);
     // Router solicitations have the key of whatever else the user tells its routers by ICMPv6.
     let is_for_group = arrival.protocol == packet::protocol::ICMPV6 && arrival.remote.is_multicast();
-    let is_lasting = !session.looks.flow_label && !is_lookup && !is_for_group;
+    let is_told = !is_lookup && !is_for_group && !may_ask_again(meta, detected);
+    let is_lasting = !session.looks.flow_label && is_told;
     let step = if is_lasting { meta.step } else { StepIndex::NONE };
-    let mut verdict = Verdict { step, generation: 0, class_matters: false, detected };
+    let class_matters = session.looks.traffic_class;
+    let verdict = Verdict { step, generation: session.generation, class_matters, detected };
     if found.is_some() {
         state.sessions.cells.prefetch(meta.step);
-        verdict.generation = session.generation;
-        verdict.class_matters = session.looks.traffic_class;
     }
     if step != StepIndex::NONE || detected != Detected::NOT_YET {
         state.flows.learn(meta.flow(), verdict, state.now_ns);

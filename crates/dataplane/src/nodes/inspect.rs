@@ -2,6 +2,9 @@
 //! Until then a packet goes by the rules that ask for none, or if there are none by those of any application, and what it
 //! uses is counted later, by the rules of the application.
 //!
+//! Where content rules tell requests apart, a connection that has had one of HTTP/1.x stays here for what the user sends: of each
+//! segment that begins with a request the rules are asked anew, and what has gone before stays what it was.
+//!
 //! A flow is known by the addresses its packets say, and anybody can say any. So only what is the session's by some rule is
 //! looked at, and only whose flow it is says what it is of.
 
@@ -34,6 +37,11 @@ impl<B: Buffer> Node<B> for Inspect {
             return Next::drop(DropReason::UserPacketMalformed);
         };
         let arrival = arrival(meta, &found.tuple);
+        let known = state.flows.detected(meta.flow());
+        if known.looks_again() {
+            let detected = from_now_on(state, (&view, &arrival), (meta.session, known));
+            return go_by_known(state, packet, &arrival, (known, detected));
+        }
         let Some(unknown) = while_unknown(state, meta.session, &arrival) else {
             return Next::drop(DropReason::NoPdr);
         };
@@ -46,10 +54,8 @@ impl<B: Buffer> Node<B> for Inspect {
             state.content.overhear(&view, now_ns);
         }
         // A packet before it in the vector may have told: what this one says, as a server's answer, is no second opinion.
-        let known = state.flows.detected(meta.flow());
         if known != Detected::NOT_YET {
-            let application = state.content.application(known);
-            return go_by(state, packet, &Arrival { application, ..arrival }, Detected::NOT_YET);
+            return go_by_known(state, packet, &arrival, (known, known));
         }
         if found.tuple.fragment && !meta.key.is_of_addresses() {
             let application = state.content.application(state.content.by_address(&view, now_ns));
@@ -75,12 +81,10 @@ impl<B: Buffer> Node<B> for Inspect {
             }
             (detected, ticket) => {
                 let detected = detected.unwrap_or(Detected::NONE);
-                let application = state.content.application(detected);
                 if let Some(ticket) = ticket {
-                    state.settle(ticket, application);
+                    state.settle(ticket, state.content.application(detected));
                 }
-                state.learned(packet.meta.session, &packet.meta.key, detected);
-                go_by(state, packet, &Arrival { application, ..arrival }, detected)
+                go_by_known(state, packet, &arrival, (known, detected))
             }
         }
     }
@@ -93,6 +97,37 @@ fn while_unknown(state: &State, session: SessionIndex, arrival: &Arrival) -> Opt
     let session = state.sessions.get(session)?;
     let any = || Arrival { application: Application::Any, ..*arrival };
     session.find(arrival).or_else(|| session.find(&any()))
+}
+
+/// Of what application a connection is that has had a request: of another one where this packet begins with the next request,
+/// and that says so.
+#[inline]
+fn from_now_on(
+    state: &State,
+    (view, arrival): (&View<'_>, &Arrival),
+    (session, known): (SessionIndex, Detected),
+) -> Detected {
+    match view.later_request() {
+        Some(request) if while_unknown(state, session, arrival).is_some() => {
+            state.content.of_request(view, request, state.now_ns)
+        }
+        _ => known,
+    }
+}
+
+/// Sends a packet the way of the rule for what its flow is of, which may not be what that was before.
+#[inline]
+fn go_by_known<B: Buffer>(
+    state: &mut State,
+    packet: &mut Packet<B>,
+    arrival: &Arrival,
+    (before, detected): (Detected, Detected),
+) -> Next {
+    if detected != before {
+        state.learned(packet.meta.session, &packet.meta.key, detected);
+    }
+    let application = state.content.application(detected);
+    go_by(state, packet, &Arrival { application, ..*arrival }, detected)
 }
 
 /// A fragment that says nothing of its flow goes where the flow does, and waits if that waits; alone, its addresses must do.

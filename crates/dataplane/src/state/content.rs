@@ -10,7 +10,7 @@ use super::waiting::{Ticket, Waiter, Waiting};
 use super::{FlowKey, SessionIndex};
 use crate::content::{ContentRules, Detected};
 use dpi::extract::dns::{Message, in_segment};
-use dpi::extract::{Seen, Verdict};
+use dpi::extract::{Request, Seen, Verdict};
 use dpi::learn::{Learner, Lookup};
 use dpi::matching::Facts;
 use packet::tcp;
@@ -172,10 +172,20 @@ impl Content {
         Some(detected)
     }
 
+    /// Of what application a connection is from a later request of it on.
+    pub(crate) fn of_request(&self, view: &View<'_>, request: Request<'_>, now_ns: u64) -> Detected {
+        let Some((rules, memory)) = self.rules.as_deref().zip(self.memory.as_deref()) else {
+            return Detected::NONE;
+        };
+        let facts = view.facts().with(&Seen::Http(request));
+        let learned = || memory.learner.name(view.user(), facts.server, now_ns / 1_000_000);
+        rules.detect(&Facts { host: facts.host.or_else(learned), ..facts })
+    }
+
     fn count(&mut self, detected: Detected) {
-        match detected {
-            Detected::NONE => self.counts.undetected += 1,
-            _ => self.counts.detected += 1,
+        match detected.is_of_some() {
+            false => self.counts.undetected += 1,
+            true => self.counts.detected += 1,
         }
     }
 

@@ -178,7 +178,9 @@ impl Flows {
             flow.generation = verdict.generation;
             flow.class_matters = u8::from(verdict.class_matters);
         }
-        if verdict.detected != Detected::NOT_YET {
+        if verdict.detected != Detected::NOT_YET && verdict.detected != flow.detected {
+            // The other direction went by what the flow was before.
+            flow.steps = [StepIndex::NONE; 2];
             flow.detected = verdict.detected;
         }
         flow.seen = tick(now_ns);

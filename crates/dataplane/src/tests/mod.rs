@@ -30,6 +30,7 @@ mod punt;
 pub(crate) mod rates;
 mod readdress;
 mod redirect;
+mod requests;
 mod services;
 mod solicitation;
 mod spoofing;

@@ -110,7 +110,7 @@ fn is_portal(payload: &[u8]) -> bool {
         && text.ends_with("\r\n\r\n")
 }
 
-const ANSWER: u8 = flag::FIN | flag::PSH | flag::ACK;
+pub(super) const ANSWER: u8 = flag::FIN | flag::PSH | flag::ACK;
 const RESET: u8 = flag::RST | flag::ACK;
 
 /// A whole connection, of which no server ever hears.

@@ -2,7 +2,7 @@
 
 use crate::frame::Meta;
 use dpi::extract::dns::{Message, Name};
-use dpi::extract::{Datagram, Inspection, Verdict};
+use dpi::extract::{Datagram, Inspection, Request, Verdict, later_request};
 use dpi::matching::Facts;
 use packet::five_tuple::{Dissected, FiveTuple};
 use packet::{protocol, tcp, udp};
@@ -99,6 +99,19 @@ impl<'a> View<'a> {
         let end = udp::Header::parse(self.upper).map_or(self.upper.len(), udp::Header::length);
         let payload = self.upper.get(udp::LENGTH..end).unwrap_or_default();
         Datagram { server_port: self.tuple.destination_port, payload }
+    }
+
+    /// The request that a segment of the user begins with, on a connection that has had one before; `None` also of what the
+    /// server would not take, as far as that is seen in the segment itself.
+    pub(crate) fn later_request(&self) -> Option<Request<'a>> {
+        let tuple = &self.tuple;
+        if self.direction == Direction::Downlink || tuple.fragment || tuple.protocol != protocol::TCP {
+            return None;
+        }
+        let segment = self.segment()?;
+        let request = later_request(segment.payload())?;
+        let is_taken = segment.has(tcp::flag::ACK) && !segment.has(tcp::flag::SYN | tcp::flag::RST);
+        (is_taken && tcp::is_sealed(self.packet.0, self.packet.1)).then_some(request)
     }
 
     /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little. But what the server does

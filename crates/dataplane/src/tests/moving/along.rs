@@ -138,3 +138,32 @@ fn what_was_found_out_about_flows_goes_along() {
         assert_eq!((of(1), of(2)), (0, bytes), "moved after {cut} octets");
     }
 }
+
+/// Of a connection with several requests, what the last one was for goes along, and the next one counts where the session is then.
+#[test]
+fn requests_of_a_connection_count_wherever_its_session_is() {
+    let mut rules = crate::fixture::served();
+    rules.urrs = (1..=2).map(|id| Urr { id: UrrId(id), ..Urr::default() }).collect();
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })].into());
+    rules.fars[2].apply_action = ApplyAction::Forward;
+    let mut team = with(2, SERVED, rules);
+    with_content(&mut team);
+    let (flow, mut number, mut expected) = (flow(SERVED), USER_FIRST, [0; 2]);
+    let mut say = |team: &mut Team, payload: &[u8], urr: usize| {
+        let segment = made(flag::ACK, (number, SERVER_FIRST), payload);
+        team.receive(0, N3, &up(SERVED, &flow, &segment));
+        team.settle();
+        number += payload.len() as u32;
+        expected[urr - 1] += 40 + payload.len() as u64;
+        let counts = team.usage(SERVED);
+        let of = |urr| counts.iter().find(|counts| counts.urr == UrrId(urr)).unwrap().uplink_bytes;
+        assert_eq!([of(1), of(2)], expected);
+    };
+    for (host, urr) in
+        [("www.example", 1), ("www.blocked.example", 2), ("a.blocked.example", 2), ("www.example", 1)]
+    {
+        say(&mut team, format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes(), urr);
+        team.carry(SERVED, 1 - team.owner(SERVED));
+        say(&mut team, b"the rest", urr);
+    }
+}
