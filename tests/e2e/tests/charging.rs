@@ -51,7 +51,7 @@ fn charged_once(lab: &Lab) -> Result<()> {
 }
 
 /// All records in files of that ending.
-fn records(node: &Node, folder: &Path, ending: &str) -> Result<Vec<Value>> {
+pub(crate) fn records(node: &Node, folder: &Path, ending: &str) -> Result<Vec<Value>> {
     let mut all = vec![];
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -219,7 +219,7 @@ fn sum(bytes: &[u8]) -> u64 {
 
 /// Answers each request with its head, and what its body was, until a client has asked for `/four`; on how many
 /// connections.
-fn echo(listener: &TcpListener) -> Result<usize> {
+pub(crate) fn echo(listener: &TcpListener) -> Result<usize> {
     for connections in 1.. {
         let mut client = listener.accept()?.0;
         client.set_read_timeout(Some(Duration::from_secs(20)))?;

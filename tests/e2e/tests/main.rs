@@ -15,6 +15,7 @@ mod predefined;
 mod programs;
 mod punt;
 mod refusal;
+mod requests;
 mod restart;
 mod routing;
 mod survive;
@@ -51,6 +52,7 @@ fn main() -> Result<ExitCode> {
         predefined::TESTS,
         charging::TESTS,
         content::TESTS,
+        requests::TESTS,
         programs::TESTS,
         ethernet::TESTS,
         gateways::TESTS,

@@ -1,0 +1,100 @@
+//! Several requests of one connection, by a real client: each is billed by its own URL.
+
+use crate::Test;
+use crate::charging::records;
+use crate::content::echo;
+use anyhow::{Context, Result, ensure};
+use lab::address::{HTTP_PORT, SERVER};
+use lab::anchorline::{Node, Ran};
+use lab::measure::random_file;
+use lab::{Core, Lab, command, config, wait};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) const TESTS: &[Test] =
+    &[("each_request_of_a_connection_is_charged_by_its_own_url", Core::Engine, charged_by_url)];
+
+const CONTENT: &str = "id=1 precedence=1 rating-group=10 application=one path=/one\n\
+                       id=2 precedence=2 rating-group=20 application=two path=/two path=/three\n";
+
+const PREDEFINED: &str = r#"
+[[n4.predefined_rule]]
+name = "one"
+application = "one"
+precedence = 1
+rating_group = 10
+[[n4.predefined_rule]]
+name = "two"
+application = "two"
+precedence = 2
+rating_group = 20
+"#;
+
+/// More than a window takes; and what heads and acknowledgements of any request are fewer than.
+const BODY: u64 = 300_000;
+const LITTLE: u64 = 40_000;
+
+fn charged_by_url(lab: &Lab) -> Result<()> {
+    let folder = lab.dir.path().join("cdr");
+    let charging = format!(
+        "\n[charging]\ndirectory = \"{}\"\nformats = [\"json\"]\ndefault_rating_group = 1\nfile_max_s = 1\n\
+         min_free_mb = 0\n",
+        folder.display()
+    );
+    let (_, config) =
+        config::write_upf_content(lab.dir.path(), CONTENT, &(PREDEFINED.to_owned() + &charging))?;
+    let node = Node::start_by(lab, config)?;
+    let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["one", "two"])?)?;
+    node.wait_sessions(ran.sessions)?;
+    wait::until("the content rules to be in force", command::SHORT, || {
+        Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
+    })?;
+    let listener = lab.dn.inside(|| Ok(TcpListener::bind((SERVER, HTTP_PORT))?))?;
+    let server = std::thread::spawn(move || echo(&listener));
+    ask(lab)?;
+    let connections = server.join().map_err(|_| anyhow::anyhow!("the server panicked"))??;
+    ensure!(connections == 1, "all of it on one connection, not {connections}");
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.wait_balance()?;
+    let uplink = wait::until("records", Duration::from_secs(20), || uplink(&node, &folder))?;
+    let of = |group| uplink.get(&group).copied().unwrap_or(0);
+    ensure!((1..LITTLE).contains(&of(10)), "the request without a body: {uplink:?}");
+    ensure!((BODY..BODY + LITTLE).contains(&of(20)), "those of one body: {uplink:?}");
+    ensure!((2 * BODY..2 * BODY + LITTLE).contains(&of(1)), "that of two bodies: {uplink:?}");
+    node.stop()
+}
+
+/// One request for the first URL, two for the second, one of them with a body, and one with two for another.
+fn ask(lab: &Lab) -> Result<()> {
+    let url = |path: &str| format!("http://{SERVER}:{HTTP_PORT}/{path}");
+    let (file, long) = (lab.scratch.path().join("body"), lab.scratch.path().join("bodies"));
+    random_file(&file, BODY)?;
+    random_file(&long, 2 * BODY)?;
+    let usual = ["--silent", "--noproxy", "*", "--max-time", "20", "-H", "Expect:"];
+    let with = |file: &Path| ["--data-binary".to_owned(), format!("@{}", file.display())];
+    let mut curl = lab.ran.command("curl");
+    curl.args(usual).arg(url("one")).arg("--next").args(usual).args(with(&file)).arg(url("two"));
+    curl.arg("--next")
+        .args(usual)
+        .arg(url("three"))
+        .arg("--next")
+        .args(usual)
+        .args(with(&long))
+        .arg(url("four"));
+    command::run(&mut curl, Duration::from_secs(60))?.success().map(drop)
+}
+
+/// Bytes from the user by rating group, once there are any.
+fn uplink(node: &Node, folder: &Path) -> Result<Option<HashMap<u64, u64>>> {
+    let mut uplink = HashMap::new();
+    let records = records(node, folder, "_-_json.jsonl")?;
+    for container in records.iter().filter_map(|record| record.get("containers")?.as_array()).flatten() {
+        let number = |name: &str| container.get(name).and_then(Value::as_u64).context(name.to_owned());
+        *uplink.entry(number("rating_group")?).or_default() += number("uplink_bytes")?;
+    }
+    Ok(Some(uplink).filter(|uplink| !uplink.is_empty()))
+}
