@@ -20,6 +20,8 @@ pub struct Process {
     name: String,
     child: Child,
     log: PathBuf,
+    /// Octets of the log that others of its name printed before.
+    before: usize,
 }
 
 impl Process {
@@ -30,9 +32,10 @@ impl Process {
     pub fn spawn(name: &str, command: &mut Command, dir: &Path) -> Result<Self> {
         let log = dir.join(format!("{name}.log"));
         let file = OpenOptions::new().create(true).append(true).open(&log)?;
+        let before = usize::try_from(file.metadata()?.len())?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0);
         let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
-        Ok(Self { name: name.into(), child, log })
+        Ok(Self { name: name.into(), child, log, before })
     }
 
     /// Its process identifier.
@@ -48,7 +51,8 @@ impl Process {
     /// # Errors
     /// Where the log cannot be read.
     pub fn output(&self) -> Result<String> {
-        Ok(String::from_utf8_lossy(&fs::read(&self.log)?).into_owned())
+        let log = fs::read(&self.log)?;
+        Ok(String::from_utf8_lossy(log.get(self.before..).unwrap_or_default()).into_owned())
     }
 
     /// Waits until `find` finds something in what it printed.

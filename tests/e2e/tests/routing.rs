@@ -86,6 +86,7 @@ impl<'a> Router<'a> {
                 answer.extend_from_slice(octets.get(..read).unwrap_or_default());
             }
         }
+        answer.truncate(answer.len().saturating_sub(4));
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
@@ -103,7 +104,7 @@ fn have_group(lab: &Lab) -> Result<()> {
     if groups.lines().any(|group| group.starts_with("frrvty:")) {
         return Ok(());
     }
-    let file = config::write(lab.dir.path(), "group", &format!("{groups}frrvty:x:85:\n"))?;
+    let file = config::write(lab.dir.path(), "group", &format!("{groups}frrvty:x:85:root\n"))?;
     mount(Some(&file), "/etc/group", None::<&str>, MsFlags::MS_BIND, None::<&str>).context("/etc/group")
 }
 
