@@ -174,7 +174,7 @@ impl State {
         })
     }
 
-    pub(crate) fn new(config: &Config, steering: Steering) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: &Config, steering: Steering, punting: Punting) -> Result<Self, ConfigError> {
         let ports = Ports::new(&config.ports)?;
         let limits = &config.limits;
         let room = Room {
@@ -199,7 +199,7 @@ impl State {
             fragments: Fragments::new(limits.reassembled),
             heads: Heads::new(),
             icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
-            punting: Punting::new(&config.ports, |_| limits.punts_per_s),
+            punting,
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
             let_out: 0,

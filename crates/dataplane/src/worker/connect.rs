@@ -67,9 +67,8 @@ pub fn connect_placed<P: Port>(
         let (order_sender, orders) = RingBuffer::new(RING);
         let (reports, report_receiver) = RingBuffer::new(RING);
         let steering = Steering::new(crew, me as u8, post, &own.limits);
-        let mut state = State::new(&own, steering)?;
-        let punts_per_s = |port| crew.punts_per_s(port, config.limits.punts_per_s);
-        state.punting = Punting::new(&config.ports, punts_per_s);
+        let punting = Punting::new(&config.ports, |port| crew.punts_per_s(port, config.limits.punts_per_s));
+        let mut state = State::new(&own, steering, punting)?;
         state.sessions.peers.share(me as u8, crew.workers as u8);
         let mut worker = Worker::new(&own, (state, ports, handoff), (orders, reports), clock);
         worker.kernel = sides.pop_front().map(Box::new);
