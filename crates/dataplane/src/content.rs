@@ -197,8 +197,14 @@ impl Detected {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Two requests of a connection may be of different ones.
+    pub(crate) fn rules_of_urls() -> ContentRules {
+        let text = "id=1 precedence=1 rating-group=1 application=a url=a.example/a*\n";
+        ContentRules::new(1, dpi::rule_file::read_lines(text).unwrap().compile().unwrap(), None).unwrap()
+    }
 
     fn rules(revision: u64, names: &[&str], before: Option<&ContentRules>) -> ContentRules {
         let line = |(id, name): (usize, &&str)| {

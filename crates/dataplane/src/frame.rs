@@ -228,7 +228,7 @@ impl Meta {
     /// Where its flow is remembered.
     pub(crate) const fn flow(&self) -> Place<'_> {
         let arrival = (self.port as u16) << 8 | self.qfi as u16;
-        let circumstances = Circumstances { arrival, class: self.traffic_class };
+        let circumstances = Circumstances { arrival, class: self.traffic_class, bytes: self.bytes };
         Place {
             key: &self.key,
             hash: self.hash,

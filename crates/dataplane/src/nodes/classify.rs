@@ -62,7 +62,7 @@ fn is_to_resolver(arrival: &Arrival) -> bool {
     arrival.protocol == packet::protocol::TCP && arrival.remote_port == Some(DNS)
 }
 
-/// Every packet of the user may begin with a request of another application.
+/// A packet of the user may begin with a request of another application. (One too short for that goes by what its flow knows.)
 fn may_ask_again(meta: &Meta, detected: Detected) -> bool {
     detected.looks_again() && meta.direction() == Direction::Uplink
 }
@@ -94,8 +94,7 @@ pub(super) fn go_by<B: Buffer>(
     let is_lookup = session.looks.application && arrival.remote_port == Some(DNS);
     // Router solicitations have the key of whatever else the user tells its routers by ICMPv6.
     let is_for_group = arrival.protocol == packet::protocol::ICMPV6 && arrival.remote.is_multicast();
-    let is_told = !is_lookup && !is_for_group && !may_ask_again(meta, detected);
-    let is_lasting = !session.looks.flow_label && is_told;
+    let is_lasting = !session.looks.flow_label && !is_lookup && !is_for_group;
     let step = if is_lasting { meta.step } else { StepIndex::NONE };
     let class_matters = session.looks.traffic_class;
     let verdict = Verdict { step, generation: session.generation, class_matters, detected };

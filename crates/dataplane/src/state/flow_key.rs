@@ -3,6 +3,7 @@
 use super::session::SessionIndex;
 use packet::checksum::is_intact_header;
 use packet::five_tuple::FiveTuple;
+use packet::{ipv4, ipv6, tcp};
 use rules::{Direction, Instance};
 use std::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -176,6 +177,14 @@ impl FlowKey {
     /// Whether it is a connection over TCP.
     pub(super) const fn is_of_tcp(&self) -> bool {
         self.words[4] & 0xff == TCP as u64
+    }
+
+    /// Bytes of the shortest headers of IP and TCP that its packets can have.
+    pub(super) const fn headers_min(&self) -> usize {
+        match self.words[4] >> VERSION_SHIFT & 0xf {
+            6 => ipv6::LENGTH + tcp::LENGTH,
+            _ => ipv4::LENGTH + tcp::LENGTH,
+        }
     }
 
     /// Whose flow it is: the user's IPv4 address, or its prefix of 64 bits.

@@ -19,6 +19,7 @@ use super::share::give_way;
 use super::step::StepIndex;
 use super::tags::Tags;
 use crate::content::Detected;
+use dpi::extract::REQUEST_MIN;
 use rules::Direction;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -49,14 +50,19 @@ pub(super) struct Flow {
     seen: u16,
     /// Traffic class each verdict is for.
     classes: [u8; 2],
-    /// Whether the rules look at it: 0 for no.
-    class_matters: u8,
+    /// What else of a packet has to be looked at: [`CLASS`], [`LENGTH`]; mostly nothing.
+    looks: u8,
     _spare: u8,
     /// Of what application it is.
     detected: Detected,
 }
 
 const _: () = assert!(size_of::<Flow>() == 64, "one cache line a flow");
+
+/// The rules look at the traffic class.
+const CLASS: u8 = 1;
+/// Each packet of the user may begin with a request of another application, if it is long enough for one.
+const LENGTH: u8 = 2;
 
 /// What a verdict was reached for besides the key: packets that differ in any of it are classified anew. (So are those
 /// of another tunnel: the step itself tells which one its packets come in.)
@@ -65,6 +71,8 @@ pub(crate) struct Circumstances {
     /// QFI in the low octet, port in the high one.
     pub(crate) arrival: u16,
     pub(crate) class: u8,
+    /// Bytes of the packet.
+    pub(crate) bytes: u16,
 }
 
 const EMPTY: Flow = Flow {
@@ -74,7 +82,7 @@ const EMPTY: Flow = Flow {
     arrivals: [0; 2],
     seen: 0,
     classes: [0; 2],
-    class_matters: 0,
+    looks: 0,
     _spare: 0,
     detected: Detected::NOT_YET,
 };
@@ -176,13 +184,14 @@ impl Flows {
         if flow.generation != verdict.generation {
             flow.steps = [StepIndex::NONE; 2];
             flow.generation = verdict.generation;
-            flow.class_matters = u8::from(verdict.class_matters);
         }
         if verdict.detected != Detected::NOT_YET && verdict.detected != flow.detected {
             // The other direction went by what the flow was before.
             flow.steps = [StepIndex::NONE; 2];
             flow.detected = verdict.detected;
         }
+        let length = if flow.detected.looks_again() { LENGTH } else { 0 };
+        flow.looks = length | if verdict.class_matters { CLASS } else { 0 };
         flow.seen = tick(now_ns);
         flow.steps[direction as usize] = verdict.step;
         flow.classes[direction as usize] = place.circumstances.class;
@@ -231,7 +240,7 @@ impl Flows {
 
     /// A flow was found to be of an application elsewhere.
     pub(super) fn learn_application(&mut self, key: &FlowKey, detected: Detected, now_ns: u64) {
-        let circumstances = Circumstances { arrival: 0, class: 0 };
+        let circumstances = Circumstances { arrival: 0, class: 0, bytes: 0 };
         let place = Place {
             key,
             hash: self.hash(key),
@@ -357,9 +366,22 @@ impl Flow {
     }
 
     #[inline]
-    fn fits(&self, other: Circumstances, direction: Direction) -> bool {
+    fn fits(&mut self, other: Circumstances, direction: Direction) -> bool {
         self.arrivals[direction as usize] == other.arrival
-            && (self.class_matters == 0 || self.classes[direction as usize] == other.class)
+            && (self.looks == 0 || self.agrees(other, direction))
+    }
+
+    #[inline(never)]
+    fn agrees(&mut self, other: Circumstances, direction: Direction) -> bool {
+        let is_of_class = self.looks & CLASS == 0 || self.classes[direction as usize] == other.class;
+        let may_ask = self.looks & LENGTH != 0
+            && direction == Direction::Uplink
+            && usize::from(other.bytes) >= self.key.headers_min() + REQUEST_MIN;
+        if may_ask {
+            // What comes behind it in the vector stays behind it, and is of what it asks for.
+            self.steps[direction as usize] = StepIndex::NONE;
+        }
+        is_of_class && !may_ask
     }
 }
 

@@ -7,7 +7,7 @@ use crate::fixture::{Bench, N3, N6, PORTAL, SERVED, served};
 use crate::graph::NodeId;
 use dplink::{Notice, UsageCause};
 use packet::tcp::flag;
-use packet::{FiveTuple, ethernet};
+use packet::{FiveTuple, ethernet, ipv4, tcp};
 use proptest::prelude::*;
 use rules::{HeaderField, Interface, Redirect, Rules, Seid, Triggers, Urr, UrrId};
 use std::collections::HashMap;
@@ -173,20 +173,49 @@ fn what_a_server_would_not_take_changes_nothing() {
     connection.check();
 }
 
-/// What the server says goes the short way again from its second packet on. Where no rule tells requests apart, so does what the
-/// user says.
+/// What the server says goes the short way again from its second packet on, and so does what the user says that is too short for a
+/// request: 12 octets. Where no rule tells requests apart, all that the user says does.
 #[test]
 fn only_what_may_ask_again_is_looked_at() {
-    for (text, looked_at) in [(TEXT, 4), ("id=1 precedence=1 rating-group=1 application=service-1 any\n", 0)]
+    for (text, looked_at) in [(TEXT, 1), ("id=1 precedence=1 rating-group=1 application=service-1 any\n", 0)]
     {
         let mut connection = Connection::begin(text, 1);
         connection.say(&get("one.example/a"), 1);
         // Either direction is asked for once.
         connection.answer(1);
-        let before = [NodeId::Classify, NodeId::Inspect].map(|node| connection.packets_of(node));
-        connection.answer(1);
-        let after = [NodeId::Classify, NodeId::Inspect].map(|node| connection.packets_of(node));
-        assert_eq!([after[0] - before[0], after[1] - before[1]], [looked_at; 2], "{text}");
+        let looks = |connection: &mut Connection, payload: &[u8]| {
+            let before = [NodeId::Classify, NodeId::Inspect].map(|node| connection.packets_of(node));
+            connection.say(payload, 1);
+            connection.answer(1);
+            let after = [NodeId::Classify, NodeId::Inspect].map(|node| connection.packets_of(node));
+            [after[0] - before[0], after[1] - before[1]]
+        };
+        for (payload, expected) in [(&b""[..], 0), (&[b'x'; 12], 0), (&[b'x'; 13], looked_at), (b"", 0)] {
+            assert_eq!(looks(&mut connection, payload), [expected; 2], "{text}: {}", payload.len());
+        }
+        connection.check();
+    }
+}
+
+/// However short it is: it does not overtake the request, and is of the same.
+#[test]
+fn what_comes_behind_a_request_in_its_vector_is_of_it() {
+    let mut connection = Connection::begin(TEXT, 1);
+    connection.say(&get("one.example/a"), 1);
+    connection.answer(1);
+    for (url, urr) in [("one.example/b", 2), ("two.example/", 3), ("one.example/c", OTHER)] {
+        connection.bench.sent(N6);
+        let segments = [&b"12 octets.."[..], &get(url), b"", b"12 octets..", b""];
+        for (at, payload) in segments.into_iter().enumerate() {
+            let frame = up(1, &connection.flow, &made(ACK, connection.numbers, payload));
+            let before = if urr == OTHER { 3 } else { urr - 1 };
+            connection.receive_up(&frame, if at == 0 { before } else { urr });
+            connection.numbers.0 += payload.len() as u32;
+        }
+        connection.turn();
+        let lengths: Vec<usize> = connection.bench.sent(N6).iter().map(Vec::len).collect();
+        let expected = segments.map(|payload| ethernet::LENGTH + ipv4::LENGTH + tcp::LENGTH + payload.len());
+        assert_eq!(lengths, expected, "in their order");
         connection.check();
     }
 }

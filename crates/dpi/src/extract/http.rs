@@ -79,6 +79,9 @@ pub(super) fn look(bytes: &[u8], last: bool) -> Look<'_> {
     if ended || last || request.host.is_some() { Look::Seen(Seen::Http(request)) } else { Look::More }
 }
 
+/// Bytes of the shortest later request: method, target and version of a character each but for `HTTP/1.`, and an empty line.
+pub const REQUEST_MIN: usize = b"G * HTTP/1.\n\n".len();
+
 /// The request that a segment begins with, of a connection that has had requests before. Nothing is kept from one segment to
 /// the next: `None` of one that begins otherwise, or ends before the host is known, or the head of the request ends.
 pub fn later_request(payload: &[u8]) -> Option<Request<'_>> {
@@ -173,6 +176,7 @@ impl<'a> Iterator for Lines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn seen(text: &str) -> Request<'_> {
         match look(text.as_bytes(), false) {
@@ -261,6 +265,22 @@ mod tests {
         // What stands far behind is not read.
         let far = format!("GET /{} HTTP/1.1\r\nHost: a.example\r\n", "a".repeat(BYTES_MAX));
         assert_eq!(later_request(far.as_bytes()), None);
+    }
+
+    #[test]
+    fn the_shortest_later_request_is_one() {
+        let request = b"G * HTTP/1.\n\n";
+        assert!(later_request(request).is_some() && request.len() == REQUEST_MIN);
+    }
+
+    proptest! {
+        /// Of what requests are made of, so that some are nearly one.
+        #[test]
+        fn nothing_shorter_is_one(parts in proptest::collection::vec(0..10_usize, 0..8)) {
+            const PARTS: [&str; 10] = ["G", "*", "/", " ", "HTTP/1.", "1", "\r", "\n", ":", "Host:a"];
+            let text: String = parts.into_iter().map(|part| PARTS[part]).collect();
+            prop_assert!(text.len() >= REQUEST_MIN || later_request(text.as_bytes()).is_none(), "{text:?}");
+        }
     }
 
     #[test]

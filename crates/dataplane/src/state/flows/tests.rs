@@ -4,7 +4,7 @@ use super::*;
 use packet::five_tuple::FiveTuple;
 
 const AGES: Ages = Ages { flow_ns: 1 << 32, connection_ns: 1 << 32 };
-const CIRCUMSTANCES: Circumstances = Circumstances { arrival: 0, class: 0 };
+const CIRCUMSTANCES: Circumstances = Circumstances { arrival: 0, class: 0, bytes: 0 };
 
 /// Of a user who has four.
 fn key(number: u32) -> FlowKey {
@@ -107,4 +107,35 @@ fn flows_that_stand_elsewhere_are_found_and_forgotten() {
     flows.sweep(10_000, 1 << 40, AGES);
     assert_eq!((flows.len(), flows.away().iter().sum::<usize>()), (0, 0));
     flows.is_whole();
+}
+
+/// With the headers of its version that are the shortest, whatever the packet has.
+#[test]
+fn what_may_ask_again_is_long_enough_for_a_request() {
+    for (version, short, long) in [(4, 52, 53), (6, 72, 73)] {
+        let mut flows = Flows::new(8, 7);
+        let tuple = FiveTuple { version, protocol: packet::protocol::TCP, ..FiveTuple::default() };
+        let key = FlowKey::new(&tuple, Direction::Uplink);
+        let place = |direction, bytes| Place {
+            key: &key,
+            hash: key.hash(7),
+            likely: FlowLine::NONE,
+            direction,
+            circumstances: Circumstances { bytes, ..CIRCUMSTANCES },
+        };
+        let facts = dpi::matching::Facts { layer: Some(dpi::matching::Layer::Http), ..Default::default() };
+        let detected = crate::content::tests::rules_of_urls().detect(&facts);
+        let step = StepIndex::new(1, 0);
+        let verdict = Verdict { step, generation: 1, class_matters: false, detected };
+        let [up, down] = [Direction::Uplink, Direction::Downlink];
+        for direction in [up, down] {
+            flows.learn(place(direction, long), verdict, 0);
+        }
+        let mut finds = |direction, bytes| flows.find(place(direction, bytes), 0).is_some();
+        assert_eq!([finds(up, short), finds(down, long), finds(up, long)], [true, true, false], "{version}");
+        // Nothing overtakes it, until it has been looked at.
+        assert!(!finds(up, short) && finds(down, short));
+        flows.learn(place(up, long), verdict, 0);
+        assert_eq!(flows.find(place(up, short), 0), Some((step, 1)));
+    }
 }
