@@ -25,6 +25,11 @@ impl<B: Buffer> Node<B> for Inspect {
     const ID: NodeId = NodeId::Inspect;
 
     #[inline]
+    fn first(state: &State, packet: &mut Packet<B>) {
+        state.content.prefetch_place(packet.meta.hash);
+    }
+
+    #[inline]
     fn ahead(state: &State, packet: &mut Packet<B>) {
         state.content.prefetch(packet.meta.hash);
     }

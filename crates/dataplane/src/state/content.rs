@@ -207,6 +207,14 @@ impl Content {
         }
     }
 
+    /// Asks for what tells whether a flow waits.
+    #[inline]
+    pub(crate) fn prefetch_place(&self, hash: u64) {
+        if let Some(memory) = &self.memory {
+            memory.waiting.prefetch_place(hash);
+        }
+    }
+
     /// Asks for what is kept of a flow, if it waits.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {

@@ -14,8 +14,14 @@ pub(crate) fn prefetch<T>(value: &T) {
 /// Asks for all lines of a value.
 #[inline(always)]
 pub(crate) fn prefetch_all<T>(value: &T) {
+    prefetch_first(value, size_of::<T>());
+}
+
+/// Asks for the lines that its first bytes are in, of a value that begins with one.
+#[inline(always)]
+pub(crate) fn prefetch_first<T>(value: &T, bytes: usize) {
     let first = std::ptr::from_ref(value).cast::<u8>();
-    (0..size_of::<T>()).step_by(LINE).for_each(|at| ask(first.wrapping_add(at)));
+    (0..bytes.min(size_of::<T>())).step_by(LINE).for_each(|at| ask(first.wrapping_add(at)));
 }
 
 #[inline(always)]

@@ -79,6 +79,12 @@ impl Table {
         Probing::<Pair>::bytes(limit)
     }
 
+    /// Asks for the memory that is read first for `key`.
+    #[inline]
+    pub(crate) fn prefetch(&self, key: impl Into<Name>) {
+        self.0.prefetch(key.into().home());
+    }
+
     /// The value of `key`.
     #[inline]
     pub(crate) fn get(&self, key: impl Into<Name>) -> Option<u32> {

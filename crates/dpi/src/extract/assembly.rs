@@ -12,13 +12,18 @@ pub(crate) struct NoRoom;
 
 /// The first [`BYTES_MAX`] bytes of a stream as far as they came.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Assembly {
-    bytes: [u8; BYTES_MAX],
     /// What is there: from, to; in order, and neither overlapping nor touching.
     pieces: ArrayVec<(u16, u16), PIECES_MAX>,
+    /// Last, as most streams say all in one packet, and need none.
+    bytes: [u8; BYTES_MAX],
 }
 
 impl Assembly {
+    /// What stands in front of the bytes.
+    pub(super) const HEAD: usize = std::mem::offset_of!(Self, bytes);
+
     pub(crate) const fn new() -> Self {
         Self { bytes: [0; BYTES_MAX], pieces: ArrayVec::new_const() }
     }

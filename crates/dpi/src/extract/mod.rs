@@ -138,8 +138,8 @@ pub struct Datagram<'a> {
 
 /// What is kept of a flow while it is looked at.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Inspection {
-    assembly: Assembly,
     packets: u8,
     /// The stream goes to a resolver's port.
     is_to_resolver: bool,
@@ -154,6 +154,8 @@ pub struct Inspection {
     connection: Option<quic::Connection>,
     /// The last two, as the directions have a source each.
     rtp: [Option<Rtp>; 2],
+    /// Last, so that what is read of each packet lies together.
+    assembly: Assembly,
 }
 
 const _: () = assert!(size_of::<Inspection>() <= 4_352, "a thousand are four megabytes and a bit");
@@ -165,6 +167,9 @@ impl Default for Inspection {
 }
 
 impl Inspection {
+    /// Bytes of it that are read for each packet, its first.
+    pub const HEAD: usize = std::mem::offset_of!(Self, assembly) + Assembly::HEAD;
+
     /// Of a flow of which nothing came yet.
     pub const fn new() -> Self {
         let assembly = Assembly::new();

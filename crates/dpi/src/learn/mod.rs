@@ -36,7 +36,7 @@ const STREAM_MS: u64 = 120_000;
 /// How much is learned, from whom, for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Most addresses whose names are known to all at once; 168 bytes each. As many again are known to those who asked.
+    /// Most addresses whose names are known to all at once; 184 bytes each. As many again are known to those who asked.
     pub names: usize,
     /// Most queries that wait for an answer at once; 24 bytes each.
     pub queries: usize,
@@ -53,7 +53,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// 32,768 names for all, as many for those who asked, and 16,384 queries (11 MiB); no resolver that tells everybody, 5 seconds for an answer, names for a minute to an hour.
+    /// 32,768 names for all, as many for those who asked, and 16,384 queries (12 MiB); no resolver that tells everybody, 5 seconds for an answer, names for a minute to an hour.
     fn default() -> Self {
         Self {
             names: 1 << 15,

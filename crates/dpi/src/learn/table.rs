@@ -8,28 +8,57 @@ const WAYS: usize = 8;
 #[repr(align(64))]
 struct Line([u64; WAYS]);
 
-/// Sets of eight. What was inserted is found until its time is over, or until others of its set needed the room. Keys and
-/// times lie apart from values, so that a search reads two cache lines and no value but the right one.
+/// Keys and times, which a search reads, stand in front, in a pair of cache lines that CPUs fetch together; behind them, in the
+/// same page or the next, the values, of which it reads the right one alone.
+#[derive(Debug)]
+#[repr(C)]
+struct Set<V> {
+    keys: Line,
+    /// Until when each is valid; 0 where nothing is.
+    until_ms: Line,
+    values: [Option<V>; WAYS],
+}
+
+impl<V> Set<V> {
+    fn new() -> Self {
+        let values = std::array::from_fn(|_| None);
+        Self { keys: Line::default(), until_ms: Line::default(), values }
+    }
+
+    /// The places that hold this key and are valid.
+    fn places(&self, key: u64, now_ms: u64) -> impl Iterator<Item = usize> + use<V> {
+        (0..)
+            .zip(self.keys.0.into_iter().zip(self.until_ms.0))
+            .filter(move |(_, (other, until_ms))| *other == key && now_ms < *until_ms)
+            .map(|(place, _)| place)
+    }
+
+    fn value(&self, place: usize) -> Option<&V> {
+        self.values.get(place)?.as_ref()
+    }
+
+    fn put(&mut self, place: usize, (key, until_ms): (u64, u64), value: V) {
+        for (line, number) in [(&mut self.keys, key), (&mut self.until_ms, until_ms)] {
+            line.0.get_mut(place).into_iter().for_each(|at| *at = number);
+        }
+        if let Some(at) = self.values.get_mut(place) {
+            *at = Some(value);
+        }
+    }
+}
+
+/// Sets of eight. What was inserted is found until its time is over, or until others of its set needed the room.
 #[derive(Debug)]
 pub(super) struct Table<V> {
-    keys: Vec<Line>,
-    /// Until when each is valid; 0 where nothing is.
-    until_ms: Vec<Line>,
-    values: Vec<[Option<V>; WAYS]>,
+    sets: Vec<Set<V>>,
     was_used: bool,
 }
 
 impl<V> Table<V> {
     /// For this many entries or a few more.
     pub(super) fn new(capacity: usize) -> Self {
-        let sets = capacity.div_ceil(WAYS).max(1);
-        let values = (0..sets).map(|_| std::array::from_fn(|_| None)).collect();
-        Self {
-            keys: vec![Line::default(); sets],
-            until_ms: vec![Line::default(); sets],
-            values,
-            was_used: false,
-        }
+        let sets = (0..capacity.div_ceil(WAYS).max(1)).map(|_| Set::new()).collect();
+        Self { sets, was_used: false }
     }
 
     /// Whether nothing was ever inserted: there is no need to ask.
@@ -38,30 +67,13 @@ impl<V> Table<V> {
     }
 
     fn set(&self, key: u64) -> usize {
-        ((u128::from(key) * self.keys.len() as u128) >> 64) as usize
-    }
-
-    /// The places of a set that hold this key and are valid.
-    fn places(&self, set: usize, key: u64, now_ms: u64) -> impl Iterator<Item = usize> + use<V> {
-        let (keys, until_ms) = self
-            .keys
-            .get(set)
-            .zip(self.until_ms.get(set))
-            .map_or_else(Default::default, |set| (set.0.0, set.1.0));
-        (0..)
-            .zip(keys.into_iter().zip(until_ms))
-            .filter(move |(_, (other, until_ms))| *other == key && now_ms < *until_ms)
-            .map(|(place, _)| place)
-    }
-
-    fn value(&self, set: usize, place: usize) -> Option<&V> {
-        self.values.get(set)?.get(place)?.as_ref()
+        ((u128::from(key) * self.sets.len() as u128) >> 64) as usize
     }
 
     /// The entry of this key that `is_it`.
     pub(super) fn get(&self, key: u64, now_ms: u64, is_it: impl Fn(&V) -> bool) -> Option<&V> {
-        let set = self.set(key);
-        let mut found = self.places(set, key, now_ms).filter_map(|place| self.value(set, place));
+        let set = self.sets.get(self.set(key))?;
+        let mut found = set.places(key, now_ms).filter_map(|place| set.value(place));
         found.find(|value| is_it(value))
     }
 
@@ -74,32 +86,27 @@ impl<V> Table<V> {
         (value, is_same): (V, impl Fn(&V) -> bool),
     ) {
         self.was_used = true;
-        let set = self.set(key);
-        let same = self.places(set, key, now_ms).find(|place| self.value(set, *place).is_some_and(&is_same));
-        let Some(times) = self.until_ms.get(set) else { return };
+        let at = self.set(key);
+        let Some(set) = self.sets.get_mut(at) else { return };
+        let same = set.places(key, now_ms).find(|place| set.value(*place).is_some_and(&is_same));
         // What is over ended before anything that is not, and what is free before that.
-        let oldest = || (0..WAYS).min_by_key(|place| times.0.get(*place));
-        let Some(place) = same.or_else(oldest) else { return };
-        let lines = (self.keys.get_mut(set), self.until_ms.get_mut(set), self.values.get_mut(set));
-        let (Some(keys), Some(times), Some(values)) = lines else { return };
-        for (line, number) in [(keys, key), (times, until_ms)] {
-            line.0.get_mut(place).into_iter().for_each(|at| *at = number);
-        }
-        if let Some(at) = values.get_mut(place) {
-            *at = Some(value);
+        let oldest = || (0..WAYS).min_by_key(|place| set.until_ms.0.get(*place));
+        if let Some(place) = same.or_else(oldest) {
+            set.put(place, (key, until_ms), value);
         }
     }
 
     /// Takes the entry of a key out, if its time is not over.
     pub(super) fn remove(&mut self, key: u64, now_ms: u64) -> Option<V> {
-        let set = self.set(key);
-        let place = self.places(set, key, now_ms).next()?;
-        *self.until_ms.get_mut(set)?.0.get_mut(place)? = 0;
-        self.values.get_mut(set)?.get_mut(place)?.take()
+        let at = self.set(key);
+        let set = self.sets.get_mut(at)?;
+        let place = set.places(key, now_ms).next()?;
+        *set.until_ms.0.get_mut(place)? = 0;
+        set.values.get_mut(place)?.take()
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.keys.capacity() * 2 * size_of::<Line>() + self.values.capacity() * size_of::<[Option<V>; WAYS]>()
+        self.sets.capacity() * size_of::<Set<V>>()
     }
 }
 
