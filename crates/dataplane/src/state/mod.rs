@@ -41,6 +41,7 @@ mod step;
 mod switch;
 mod table;
 mod tags;
+mod telling;
 mod treatment;
 mod usage;
 mod waiting;
@@ -77,6 +78,7 @@ pub(crate) use sessions::{Admitted, KEYS_PER_SESSION, Room, Sessions};
 pub(crate) use step::{HotStep, Kind, StepIndex};
 pub(crate) use switch::{MACS_PER_SESSION, Switch, Vlans};
 pub(crate) use table::Table;
+pub(crate) use telling::{USED_MAX, Used};
 pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use waiting::Ticket;
 
@@ -84,28 +86,16 @@ use crate::config::{Config, ConfigError, least_mtu, side_of_peer};
 use crate::frame::{Meta, NextHop, PortIndex};
 use crate::side::Side;
 use crate::steering::{Note, Steering};
-use dplink::{Event, Start, UsageCause, UsageCounts};
+use dplink::Event;
 use heads::Heads;
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
-use rules::{Direction, Instance, Interface, Seid};
+use rules::{Instance, Interface};
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use telling::LATE_MAX;
 
 /// Most events noted between two turns of the control side; later ones are lost, unless they are noted again.
 const EVENTS_MAX: usize = 64;
-/// Most usage told between two turns of the control side; what does not fit is told with the session's next packet.
-pub(crate) const USED_MAX: usize = 256;
-
-/// URRs whose thresholds wait to be told; those of others are looked at with every packet.
-const LATE_MAX: usize = 4_096;
-
-/// A URR has something to tell.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Used {
-    pub(crate) seid: Seid,
-    pub(crate) cause: UsageCause,
-    pub(crate) counts: UsageCounts,
-}
 
 /// Owned by one worker alone.
 pub(crate) struct State {
@@ -360,108 +350,6 @@ impl State {
         let turns = (1 << 16) / u32::from(workers);
         self.split = self.split.wrapping_add(1);
         ((self.split / turns) << 16) | ((self.split % turns) * u32::from(workers) + u32::from(me))
-    }
-
-    /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the
-    /// next packet is looked at again. `start` says what the packet is, should it be the first.
-    pub(crate) fn look(
-        &mut self,
-        at: (SessionIndex, u16),
-        (direction, bytes): (Direction, u32),
-        start: impl FnOnce(&Self) -> Option<Start>,
-    ) {
-        self.look_at(at, (direction, (1, bytes)), start);
-    }
-
-    /// As [`State::look`], of several packets together.
-    fn look_at(
-        &mut self,
-        at: (SessionIndex, u16),
-        (direction, (packets, bytes)): (Direction, (u32, u32)),
-        start: impl FnOnce(&Self) -> Option<Start>,
-    ) {
-        let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
-        let now_ns = self.now_ns;
-        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
-        let due = ledger.count(&mut account.count, (direction, bytes), now_ns);
-        account.count.packets[direction as usize] += packets.saturating_sub(1);
-        let start = if due.start { start(self) } else { None };
-        for cause in due.causes(start) {
-            self.tell((seid, at), cause);
-        }
-    }
-
-    /// Counts a packet to the user that was dropped, in those of its step's URRs that mind.
-    #[cold]
-    pub(crate) fn count_dropped(&mut self, at: StepIndex, bytes: u32) {
-        let step = self.sessions.cells.whole(at);
-        let Some(seid) = self.sessions.get(step.session).map(|session| session.seid) else { return };
-        for place in step.lists().usages() {
-            let at = (step.session, *place);
-            let ledger = self.sessions.ledger(at.0, at.1);
-            if ledger.is_some_and(|(ledger, _)| ledger.drop_downlink(bytes)) {
-                self.tell((seid, at), UsageCause::DroppedDownlink);
-            }
-        }
-    }
-
-    /// Tells what is due about an account: now, or where its like was told just before, or there is no room, soon.
-    fn tell(&mut self, (seid, at): (Seid, (SessionIndex, u16)), cause: UsageCause) {
-        let now_ns = self.now_ns;
-        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
-        let has_room = self.used.len() < USED_MAX;
-        if has_room && !ledger.has_to_wait(cause, now_ns) {
-            let counts = ledger.counts(&account.count, now_ns);
-            self.used.push(Used { seid, cause, counts });
-            ledger.told(&mut account.count, cause, now_ns);
-        } else if has_room && self.late.len() < LATE_MAX {
-            if !ledger.wait(&mut account.count) {
-                self.late.push_back(at);
-            }
-        } else {
-            account.count.left = 0;
-        }
-    }
-
-    /// An account whose threshold waits to be told, with another worker until now.
-    fn come_late(&mut self, at: (SessionIndex, u16)) {
-        if self.late.len() < LATE_MAX {
-            return self.late.push_back(at);
-        }
-        // The next packet is looked at again.
-        if let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) {
-            drop(ledger.take_late(&mut account.count));
-        }
-    }
-
-    /// Tells that a quota is used up, where there was no room to before.
-    #[cold]
-    pub(crate) fn remind(&mut self, at: (SessionIndex, u16)) {
-        let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
-        let now_ns = self.now_ns;
-        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
-        if self.used.len() < USED_MAX && ledger.is_end_untold(&account.count) {
-            let (cause, counts) = (UsageCause::VolumeQuota, ledger.counts(&account.count, now_ns));
-            self.used.push(Used { seid, cause, counts });
-            ledger.told(&mut account.count, cause, now_ns);
-        }
-    }
-
-    /// Tells of thresholds that had to wait, as far as there is room.
-    pub(crate) fn tell_late(&mut self) {
-        let now_ns = self.now_ns;
-        // One account may have two things to tell.
-        while self.used.len() + 1 < USED_MAX
-            && let Some(at) = self.late.pop_front()
-        {
-            let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { continue };
-            let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { continue };
-            for cause in ledger.take_late(&mut account.count) {
-                let counts = ledger.counts(&account.count, now_ns);
-                self.used.push(Used { seid, cause, counts });
-                ledger.told(&mut account.count, cause, now_ns);
-            }
-        }
     }
 }
 

@@ -1,0 +1,123 @@
+//! What workers tell of usage: when an account wants a look, what is due of it, now or soon.
+
+use super::{SessionIndex, State, StepIndex};
+use dplink::{Start, UsageCause, UsageCounts};
+use rules::{Direction, Seid};
+
+/// Most usage told between two turns of the control side; what does not fit is told with the session's next packet.
+pub(crate) const USED_MAX: usize = 256;
+
+/// URRs whose thresholds wait to be told; those of others are looked at with every packet.
+pub(super) const LATE_MAX: usize = 4_096;
+
+/// A URR has something to tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used {
+    pub(crate) seid: Seid,
+    pub(crate) cause: UsageCause,
+    pub(crate) counts: UsageCounts,
+}
+
+impl State {
+    /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the
+    /// next packet is looked at again. `start` says what the packet is, should it be the first.
+    pub(crate) fn look(
+        &mut self,
+        at: (SessionIndex, u16),
+        (direction, bytes): (Direction, u32),
+        start: impl FnOnce(&Self) -> Option<Start>,
+    ) {
+        self.look_at(at, (direction, (1, bytes)), start);
+    }
+
+    /// As [`State::look`], of several packets together.
+    pub(super) fn look_at(
+        &mut self,
+        at: (SessionIndex, u16),
+        (direction, (packets, bytes)): (Direction, (u32, u32)),
+        start: impl FnOnce(&Self) -> Option<Start>,
+    ) {
+        let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
+        let now_ns = self.now_ns;
+        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+        let due = ledger.count(&mut account.count, (direction, bytes), now_ns);
+        account.count.packets[direction as usize] += packets.saturating_sub(1);
+        let start = if due.start { start(self) } else { None };
+        for cause in due.causes(start) {
+            self.tell((seid, at), cause);
+        }
+    }
+
+    /// Counts a packet to the user that was dropped, in those of its step's URRs that mind.
+    #[cold]
+    pub(crate) fn count_dropped(&mut self, at: StepIndex, bytes: u32) {
+        let step = self.sessions.cells.whole(at);
+        let Some(seid) = self.sessions.get(step.session).map(|session| session.seid) else { return };
+        for place in step.lists().usages() {
+            let at = (step.session, *place);
+            let ledger = self.sessions.ledger(at.0, at.1);
+            if ledger.is_some_and(|(ledger, _)| ledger.drop_downlink(bytes)) {
+                self.tell((seid, at), UsageCause::DroppedDownlink);
+            }
+        }
+    }
+
+    /// Tells what is due about an account: now, or where its like was told just before, or there is no room, soon.
+    fn tell(&mut self, (seid, at): (Seid, (SessionIndex, u16)), cause: UsageCause) {
+        let now_ns = self.now_ns;
+        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+        let has_room = self.used.len() < USED_MAX;
+        if has_room && !ledger.has_to_wait(cause, now_ns) {
+            let counts = ledger.counts(&account.count, now_ns);
+            self.used.push(Used { seid, cause, counts });
+            ledger.told(&mut account.count, cause, now_ns);
+        } else if has_room && self.late.len() < LATE_MAX {
+            if !ledger.wait(&mut account.count) {
+                self.late.push_back(at);
+            }
+        } else {
+            account.count.left = 0;
+        }
+    }
+
+    /// An account whose threshold waits to be told, with another worker until now.
+    pub(super) fn come_late(&mut self, at: (SessionIndex, u16)) {
+        if self.late.len() < LATE_MAX {
+            return self.late.push_back(at);
+        }
+        // The next packet is looked at again.
+        if let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) {
+            drop(ledger.take_late(&mut account.count));
+        }
+    }
+
+    /// Tells that a quota is used up, where there was no room to before.
+    #[cold]
+    pub(crate) fn remind(&mut self, at: (SessionIndex, u16)) {
+        let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
+        let now_ns = self.now_ns;
+        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+        if self.used.len() < USED_MAX && ledger.is_end_untold(&account.count) {
+            let (cause, counts) = (UsageCause::VolumeQuota, ledger.counts(&account.count, now_ns));
+            self.used.push(Used { seid, cause, counts });
+            ledger.told(&mut account.count, cause, now_ns);
+        }
+    }
+
+    /// Tells of thresholds that had to wait, as far as there is room.
+    pub(crate) fn tell_late(&mut self) {
+        let now_ns = self.now_ns;
+        // One account may have two things to tell.
+        while self.used.len() + 1 < USED_MAX
+            && let Some(at) = self.late.pop_front()
+        {
+            let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { continue };
+            let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { continue };
+            for cause in ledger.take_late(&mut account.count) {
+                let counts = ledger.counts(&account.count, now_ns);
+                self.used.push(Used { seid, cause, counts });
+                ledger.told(&mut account.count, cause, now_ns);
+            }
+        }
+    }
+}
