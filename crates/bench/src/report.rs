@@ -112,12 +112,15 @@ pub(crate) struct TurnLengths {
 }
 
 /// What `services` adds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Services {
     /// The rate over that of a worker whose sessions know of no services, over the same packets, by trial.
     pub(crate) ratio_to_forward: Spread,
     /// That other worker's rate.
     pub(crate) forward_mpps_per_core: f64,
+    /// Its nodes.
+    #[serde(default)]
+    pub(crate) forward_nodes: Vec<Node>,
     /// Flows the worker found to be of an application, and to be of none, in a second of its time.
     pub(crate) detected_flows_per_s: f64,
     pub(crate) undetected_flows_per_s: f64,

@@ -158,9 +158,12 @@ fn check_services(report: &Report) {
     check(report);
     let rules: Vec<u32> = report.points.iter().map(|point| point.rules).collect();
     assert_eq!(rules, [0, 100]);
-    let of = |at: usize| report.points[at].services.unwrap();
+    let of = |at: usize| report.points[at].services.as_ref().unwrap();
     assert_eq!(of(0).detected_flows_per_s, 0.0);
     assert!(of(1).detected_flows_per_s > 0.0 && of(1).ratio_to_forward.median > 0.0);
+    let inspects = |nodes: &[crate::report::Node]| nodes.iter().any(|node| node.name == "inspect");
+    assert!(inspects(&report.points[1].nodes) && !inspects(&of(1).forward_nodes), "one knows of services");
+    assert!(of(1).forward_nodes.iter().any(|node| node.name == "verdict"));
     let found = report.classification.as_ref().unwrap();
     assert!(found.rules == 100 && found.compiled_ms > 0.0 && found.memory_mib > 0.0);
     let told: Vec<&str> = found.first_packets.iter().map(|packet| packet.by.as_str()).collect();

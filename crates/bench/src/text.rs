@@ -16,7 +16,7 @@ impl Report {
             self.rates(),
             self.pfcp.as_ref().map(pfcp_table),
             self.control.map(control_line),
-            self.services.map(services_line),
+            self.services.as_ref().map(services_line),
             self.classification.as_ref().map(classification_table),
             self.latency_us.zip(self.load.as_ref()).map(|(latency, load)| self.latency(latency, load)),
             self.steering.as_ref().map(|_| steering::table(&self.points)),
@@ -256,7 +256,7 @@ fn control_line(control: Control) -> String {
     )
 }
 
-fn services_line(services: Services) -> String {
+fn services_line(services: &Services) -> String {
     let Services { ratio_to_forward: Spread { min, median, max }, forward_mpps_per_core, .. } = services;
     let flows = services.detected_flows_per_s + services.undetected_flows_per_s;
     format!(

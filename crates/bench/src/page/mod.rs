@@ -116,7 +116,7 @@ fn content_chart(points: &[&Report]) -> Chart {
     let size = |point: &Report| point.rules.max(NO_RULES);
     let series = vec![
         line(points, size, ("services", |point| point.mpps_per_core)),
-        line(points, size, ("forward", |point| Some(point.services?.forward_mpps_per_core))),
+        line(points, size, ("forward", |point| Some(point.services.as_ref()?.forward_mpps_per_core))),
         line(points, size, ("bare loop", |point| point.bare_mpps_per_core)),
     ];
     let (title, x) = ("Throughput over content rules", "content rules (none is drawn at 10)");

@@ -38,7 +38,8 @@ impl Results {
         let report = self.of("services").or_else(|| self.of("rules"))?;
         let classification = self.of("services").and_then(|report| report.classification.as_ref());
         let classification = classification.map_or(String::new(), first_packets);
-        Some(text + "\n" + &classification + &notes([report]))
+        let difference = points.last().map_or(String::new(), |point| difference(point));
+        Some(text + "\n" + &difference + &classification + &notes([report]))
     }
 
     /// Sessions that change while packets flow.
@@ -58,6 +59,38 @@ impl Results {
         );
         Some(text + &turn_table(control) + &notes([report]))
     }
+}
+
+/// Where a packet's cycles go in both workers. Nodes of flows that are known stand beside those of the long way, so it shows what
+/// either costs.
+fn difference(point: &Report) -> String {
+    let Some(services) = point.services.as_ref().filter(|services| !services.forward_nodes.is_empty()) else {
+        return String::new();
+    };
+    let workers = [&services.forward_nodes, &point.nodes];
+    let all =
+        workers.map(|nodes| nodes.iter().map(|node| node.packets).max().unwrap_or_default().max(1) as f64);
+    let mut text = format!(
+        "Where the cycles of a packet go in both, with {} content rules: each node's, spread over all packets, and which part of \
+         the packets came to it.\n\n| node | forward | packets | with services | packets |\n|---|---|---|---|---|\n",
+        point.rules
+    );
+    let mut sums = [0.0; 2];
+    for node in &point.nodes {
+        let of = |at: usize| {
+            let found = workers[at].iter().find(|other| other.name == node.name);
+            found.map_or((0.0, 0.0), |node| {
+                let share = node.packets as f64 / all[at];
+                (node.cycles_per_packet * share, share * 100.0)
+            })
+        };
+        let [(forward, some), (services, others)] = [of(0), of(1)];
+        sums = [sums[0] + forward, sums[1] + services];
+        let _ =
+            writeln!(text, "| {} | {forward:.1} | {some:.1} % | {services:.1} | {others:.1} % |", node.name);
+    }
+    let _ = writeln!(text, "| all nodes | {:.0} | | {:.0} | |\n", sums[0], sums[1]);
+    text
 }
 
 /// What the first packets of flows cost, and the rules, each beside what is asked.

@@ -70,7 +70,7 @@ fn grown(points: &[&Report], what: &str, size: fn(&Report) -> u32) -> Option<Str
 }
 
 fn content(points: &[&Report]) -> Option<String> {
-    let services = |point: &&Report| Some((point.rules, point.services?.ratio_to_forward.median));
+    let services = |point: &&Report| Some((point.rules, point.services.as_ref()?.ratio_to_forward.median));
     let (first, last) = (points.iter().find_map(services)?, points.iter().rev().find_map(services)?);
     Some(format!(
         "**Knowing what flows are about, and a bill for each service**: {:.3} of the rate without, with {} content rules; \

@@ -123,7 +123,7 @@ pub(super) fn notes(plan: &Plan, points: &[Report]) -> Vec<String> {
 
 /// How much the number of rules matters: their cost must not grow with it.
 fn flatness(points: &[Report]) -> Option<String> {
-    let of = |point: &Report| Some((point.rules, point.services?.ratio_to_forward.median));
+    let of = |point: &Report| Some((point.rules, point.services.as_ref()?.ratio_to_forward.median));
     let mut with_rules = points.iter().filter_map(of).filter(|(rules, _)| *rules > 0);
     let ((fewest, first), (most, last)) = (with_rules.next()?, with_rules.next_back()?);
     let none = points.iter().filter_map(of).find(|(rules, _)| *rules == 0);
@@ -206,11 +206,13 @@ impl Trio<'_> {
         bar.finish_and_clear();
         let mut report = Report::new(scenario, plan, machine::describe(memory.eal.tsc_hz()));
         self.plain.product.account(&mut report, scores.plain.laid.packets)?;
+        let forward_nodes = std::mem::take(&mut report.nodes);
         self.services.product.account(&mut report, scores.services.laid.packets)?;
         report.compared = self.plain.sampler.compared() + self.services.sampler.compared();
         scores.services.interrupted = interrupt::asked();
         scores.services.cpu_share = rounded(scores.services.took.share(memory.eal.tsc_hz()));
-        report.services = Some(compared(&scores, (before, self.counts()))?);
+        let services = compared(&scores, (before, self.counts()))?;
+        report.services = Some(Services { forward_nodes, ..services });
         report.score(&scores.services, memory);
         Ok(report)
     }
@@ -289,6 +291,7 @@ fn compared(scores: &Scores, (before, after): (ContentCounts, ContentCounts)) ->
     Ok(Services {
         ratio_to_forward: Spread::of(&ratios).unwrap_or_default(),
         forward_mpps_per_core: rounded(1e3 / forward.median),
+        forward_nodes: vec![],
         detected_flows_per_s: rounded((after.detected - before.detected) as f64 / seconds),
         undetected_flows_per_s: rounded((after.undetected - before.undetected) as f64 / seconds),
         displaced_flows: after.displaced - before.displaced,
