@@ -1,7 +1,11 @@
 //! How long classification takes, and how large 50,000 rules are: `cargo run --release -p anchorline-dpi --example speed`.
+//! With `-- cold`, cold look-ups alone.
 //!
 //! Packets and rules are those of the traffic crate's `zte` profile. A figure is the median, and beside it the best, of
 //! rounds over many flows, each of which begins with a fresh inspection from the pool, in the thread's own time.
+//!
+//! Cold look-ups are those of a data plane: other packets come between two of them, and have taken the caches. Each is
+//! timed alone, less what it takes to read the clock; a figure is the median of means of 20.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a program for developers")]
 
@@ -11,7 +15,7 @@ mod labelled;
 use anchorline_dpi::extract::dns::Message;
 use anchorline_dpi::extract::{Pool, Verdict};
 use anchorline_dpi::learn::{Config, Learner, Lookup};
-use anchorline_dpi::matching::{Classifier, Rule, compile};
+use anchorline_dpi::matching::{Classifier, Facts, Rule, compile};
 use anchorline_dpi::rule_file;
 use nix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
@@ -28,6 +32,9 @@ type Samples = HashMap<Transport, Vec<Vec<u8>>>;
 fn main() {
     let samples = samples();
     let rules = labelled::rules();
+    if std::env::args().any(|arg| arg == "cold") {
+        return cold(&rules, &samples);
+    }
     let none = compile(&[]).unwrap();
     let all = compiled(&rules);
     println!("\nfirst packet: look at it and find its rule      rules: none        50,000      asked");
@@ -43,6 +50,7 @@ fn main() {
         let both = [&none, &all].map(|classifier| look_up(classifier, &samples[&transport]));
         println!("  {:44} {:>14} {:>14}", format!("{transport:?}"), both[0], both[1]);
     }
+    cold(&rules, &samples);
     regexes();
     hostile(&all);
     println!("\nlearning                                       {:>14}", learning(&samples[&Transport::Dns]));
@@ -94,7 +102,7 @@ fn hostile(classifier: &Classifier) {
                 inspection.begin(0);
                 let order: Vec<_> =
                     if size == 1 { segments.iter().rev().collect() } else { segments.iter().collect() };
-                let none = anchorline_dpi::matching::Facts::default();
+                let none = Facts::default();
                 for (sequence, bytes) in order {
                     let facts = match inspection.segment(*sequence, bytes) {
                         Verdict::More => continue,
@@ -126,7 +134,7 @@ fn regexes() {
             return println!("  {what:44} refused in {took:.0?}");
         };
         let host = b"www3.some-quite-usual.name.of-a-host.cdn.example";
-        let facts = anchorline_dpi::matching::Facts { host: Some(host), ..Default::default() };
+        let facts = Facts { host: Some(host), ..Default::default() };
         let asked = rounds(100, || {
             (0..100).for_each(|_| {
                 black_box(classifier.classify(&facts));
@@ -199,25 +207,115 @@ fn first_packet(classifier: &Classifier, frames: &[Vec<u8>]) -> String {
 }
 
 fn look_up(classifier: &Classifier, frames: &[Vec<u8>]) -> String {
-    let taken: Vec<_> = frames.iter().map(|frame| labelled::take(frame, true)).collect();
-    let mut pool = Pool::new(taken.len() as u32);
-    let tickets: Vec<_> = taken.iter().map(|_| pool.take()).collect();
-    let mut hosts = vec![];
-    for (taken, ticket) in taken.iter().zip(tickets) {
-        let facts = taken.facts();
+    let asked = asked(frames);
+    rounds(asked.len(), || {
+        for asked in &asked {
+            black_box(classifier.classify(&asked.facts()));
+        }
+    })
+}
+
+/// What a look-up is about.
+struct Asked {
+    facts: Facts<'static>,
+    host: Option<Vec<u8>>,
+    path: Option<Vec<u8>>,
+}
+
+impl Asked {
+    fn facts(&self) -> Facts<'_> {
+        Facts { host: self.host.as_deref(), path: self.path.as_deref(), ..self.facts }
+    }
+}
+
+fn asked(frames: &[Vec<u8>]) -> Vec<Asked> {
+    let mut pool = Pool::new(1);
+    let asked = |frame: &Vec<u8>| {
+        let taken = labelled::take(frame, true);
+        let ticket = pool.take();
         let (host, path) = match taken.look(pool.get(ticket).unwrap(), true) {
             Verdict::Seen(seen) => (seen.host().map(<[u8]>::to_vec), seen.path().map(<[u8]>::to_vec)),
             _ => (None, None),
         };
-        hosts.push((facts, host, path));
+        pool.put(ticket);
+        Asked { facts: taken.facts(), host, path }
+    };
+    frames.iter().map(asked).collect()
+}
+
+/// Memory that packets between two look-ups lie in: more than what a last-level cache has.
+struct Others {
+    lines: Vec<[u64; 8]>,
+    random: u64,
+}
+
+impl Others {
+    const LINES: usize = 1 << 20;
+    /// Lines between two look-ups: those of some 50 packets, their flows and users.
+    const BETWEEN: usize = 2_000;
+
+    fn new() -> Self {
+        Self { lines: vec![[1; 8]; Self::LINES], random: 1 }
     }
-    rounds(hosts.len(), || {
-        for (facts, host, path) in &hosts {
-            let facts =
-                anchorline_dpi::matching::Facts { host: host.as_deref(), path: path.as_deref(), ..*facts };
-            black_box(classifier.classify(&facts));
+
+    fn come(&mut self) {
+        for _ in 0..Self::BETWEEN {
+            // Knuth's MMIX.
+            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            self.lines[self.random as usize >> 32 & (Self::LINES - 1)][0] += 1;
         }
-    })
+    }
+}
+
+/// Rules with a host or path, those with networks, and both: what each part of a look-up takes when it is cold.
+fn cold(rules: &[Rule], samples: &Samples) {
+    let some = |keep: &dyn Fn(&Rule) -> bool| {
+        compile(&rules.iter().filter(|rule| keep(rule)).cloned().collect::<Vec<_>>()).unwrap()
+    };
+    let sets = [
+        some(&|_| false),
+        some(&|rule| rule.id % 50 == 7),
+        some(&|rule| rule.when.networks.is_empty()),
+        some(&|rule| !rule.when.networks.is_empty()),
+        some(&|_| true),
+    ];
+    println!("\ncold look-up, rules:          none     1,000    by name    by network    50,000");
+    let mut others = Others::new();
+    for transport in [Transport::Http, Transport::Tls, Transport::Quic, Transport::Udp] {
+        let asked = asked(&samples[&transport]);
+        let [none, few, names, networks, all] =
+            sets.each_ref().map(|classifier| cold_look_up(classifier, &asked, &mut others));
+        let transport = format!("{transport:?}");
+        println!("  {transport:22} {none:>9.0} {few:>9.0} {names:>10.0} {networks:>13.0} {all:>9.0} ns");
+    }
+}
+
+fn cold_look_up(classifier: &Classifier, asked: &[Asked], others: &mut Others) -> f64 {
+    const TOGETHER: usize = 20;
+    let timed = |work: &dyn Fn()| {
+        let started = Instant::now();
+        work();
+        started.elapsed().as_nanos() as f64
+    };
+    let mut means: Vec<f64> = asked
+        .chunks_exact(TOGETHER)
+        .map(|chunk| {
+            let each = chunk.iter().map(|asked| {
+                others.come();
+                let nothing = timed(&|| ());
+                // What was seen of a flow was seen just now.
+                let (host, path) = (asked.host.clone(), asked.path.clone());
+                let facts = Facts { host: host.as_deref(), path: path.as_deref(), ..asked.facts };
+                let whole = timed(&|| {
+                    black_box(classifier.rank(black_box(&facts)));
+                });
+                whole - nothing
+            });
+            each.sum::<f64>() / TOGETHER as f64
+        })
+        .collect();
+    means.sort_by(f64::total_cmp);
+    means[means.len() / 2]
 }
 
 /// A query taken note of and a name asked for.
