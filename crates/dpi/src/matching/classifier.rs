@@ -1,8 +1,9 @@
 //! Finding the rule of a flow.
 
 use super::check::{Check, More, View};
+use super::lead::{Candidate, Group, Lead, List, Listed, To};
 use super::literals::{Literals, Tries};
-use super::names::{NONE, Names};
+use super::names::Names;
 use super::paths::Paths;
 use super::regexes::Loose;
 use super::rule::{Facts, Layer};
@@ -40,7 +41,7 @@ pub struct Classifier {
     pub(super) v4: Spans<u32>,
     pub(super) v6: Spans<u128>,
     pub(super) groups: Vec<Group>,
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<Listed>,
     pub(super) paths: Vec<Paths>,
     pub(super) ports: Vec<FxHashMap<u16, List>>,
     /// The rules without host and network.
@@ -58,49 +59,6 @@ pub(super) struct Regexes {
     pub(super) url_literals: Literals,
     pub(super) host: Loose,
     pub(super) url: Loose,
-}
-
-/// A rule by its rank, and whether there is anything left to check once it was found where it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Candidate(u32);
-
-impl Candidate {
-    pub(super) const fn new(rank: u32, checked: bool) -> Self {
-        Self(rank << 1 | checked as u32)
-    }
-
-    const fn rank(self) -> u32 {
-        self.0 >> 1
-    }
-
-    const fn is_checked(self) -> bool {
-        self.0 & 1 != 0
-    }
-}
-
-/// Candidates that stand together, lowest rank first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct List {
-    pub(super) from: u32,
-    pub(super) count: u32,
-}
-
-/// The rules of one host, domain or network.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Group {
-    pub(super) plain: List,
-    /// Where in [`Classifier::paths`].
-    pub(super) paths: u32,
-    /// Where in [`Classifier::ports`].
-    pub(super) ports: u32,
-}
-
-const _: () = assert!(size_of::<Group>() == 16);
-
-impl Default for Group {
-    fn default() -> Self {
-        Self { plain: List::default(), paths: NONE, ports: NONE }
-    }
 }
 
 /// How large a [`Classifier`] is.
@@ -136,11 +94,11 @@ impl Classifier {
         let view = View { facts: *facts, host };
         let mut search = Search { rules: self, view, best: u32::MAX, tries: Tries::new() };
         if let Some(host) = host {
-            self.names.groups(host).for_each(|group| search.group(group));
+            self.names.search(host, |lead| search.lead(lead));
         }
         match facts.server {
-            IpAddr::V4(address) => self.v4.around(address.to_bits()).for_each(|group| search.group(group)),
-            IpAddr::V6(address) => self.v6.around(address.to_bits()).for_each(|group| search.group(group)),
+            IpAddr::V4(address) => self.v4.around(address.to_bits()).for_each(|lead| search.lead(lead)),
+            IpAddr::V6(address) => self.v6.around(address.to_bits()).for_each(|lead| search.lead(lead)),
         }
         search.rules_of(&self.anywhere);
         search.regexes();
@@ -177,24 +135,32 @@ impl Classifier {
     #[inline]
     fn best_of(&self, list: List, (view, best): (&View<'_>, u32)) -> u32 {
         let (from, count) = (list.from as usize, list.count as usize);
-        for candidate in self.candidates.get(from..from + count).unwrap_or_default() {
+        for Listed { candidate, check } in self.candidates.get(from..from + count).unwrap_or_default() {
             let rank = candidate.rank();
             if rank >= best {
                 return best;
             }
-            // Lookups of a host are no traffic of it: rules that have nothing else to say are not for them.
-            let is_certain = !candidate.is_checked() && view.facts.layer != Some(Layer::Dns);
-            if is_certain || self.holds(rank, view) {
+            if Self::is_certain(*candidate, view) || self.satisfies(check, view) {
                 return rank;
             }
         }
         best
     }
 
+    /// Lookups of a host are no traffic of it: rules that have nothing else to say are not for them.
+    #[inline]
+    fn is_certain(candidate: Candidate, view: &View<'_>) -> bool {
+        !candidate.is_checked() && view.facts.layer != Some(Layer::Dns)
+    }
+
     fn holds(&self, rank: u32, view: &View<'_>) -> bool {
-        let Some(check) = self.checks.get(rank as usize) else { return false };
-        let more = check.more.and_then(|more| self.more.get(more as usize));
-        check.holds(&view.facts) && more.is_none_or(|more| more.holds(view))
+        self.checks.get(rank as usize).is_some_and(|check| self.satisfies(check, view))
+    }
+
+    #[inline]
+    fn satisfies(&self, check: &Check, view: &View<'_>) -> bool {
+        let more = || check.more.and_then(|more| self.more.get(more as usize));
+        check.holds(&view.facts) && more().is_none_or(|more| more.holds(view))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -238,9 +204,26 @@ impl Regexes {
 
 impl Search<'_, '_> {
     #[inline]
-    fn group(&mut self, group: u32) {
-        if let Some(group) = self.rules.groups.get(group as usize) {
-            self.rules_of(group);
+    fn lead(&mut self, lead: Lead) {
+        match lead.to() {
+            Some(To::Rule(candidate)) => self.rule(candidate),
+            Some(To::List(list)) => self.list(list),
+            Some(To::Group(group)) => {
+                if let Some(group) = self.rules.groups.get(group as usize) {
+                    self.rules_of(group);
+                }
+            }
+            None => {}
+        }
+    }
+
+    #[inline]
+    fn rule(&mut self, candidate: Candidate) {
+        let rank = candidate.rank();
+        let is_better = rank < self.best;
+        if is_better && (Classifier::is_certain(candidate, &self.view) || self.rules.holds(rank, &self.view))
+        {
+            self.best = rank;
         }
     }
 

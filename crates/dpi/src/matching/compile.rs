@@ -1,19 +1,19 @@
 //! From what operators say to what is asked.
 
 use super::check::{Check, More, OF_HOSTS};
-use super::classifier::{Candidate, Classifier, Group, List, Outcome, Regexes};
+use super::classifier::{Classifier, Outcome, Regexes};
+use super::groups::{DraftGroup, DraftRegexes, Lists, Place};
+use super::lead::{Candidate, Lead};
 use super::limits;
-use super::literals::{self, Literals};
-use super::names::{Entry, NONE, Names};
-use super::paths::Paths;
+use super::literals;
+use super::names::{DraftNames, Entry, Names};
 use super::pattern::{HostPattern, PathPattern};
 use super::problem::{Problem, check_all};
-use super::regexes::{Automaton, Loose};
+use super::regexes::Automaton;
 use super::rule::{Conditions, Layer, PortRange, Rule};
 use super::spans::{Network, Spans};
 use ipnet::IpNet;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// The number of TCP (RFC 9293).
 const TCP: u8 = 6;
@@ -52,46 +52,12 @@ pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
     beyond.map_or(Ok(classifier), |place| Err(vec![(*place, Problem::LooseRegexes)]))
 }
 
-/// The rules of one host, domain or network, while more are added. They are added in the order of their rank.
-#[derive(Default)]
-struct DraftGroup {
-    plain: Vec<(Candidate, Vec<u16>)>,
-    prefixes: BTreeMap<Box<str>, Vec<Candidate>>,
-    literals: BTreeMap<Box<str>, Vec<Candidate>>,
-}
-
-/// From this many rules of a group on, those that name their ports one by one are found by port.
-const MANY: usize = 16;
-
-/// Rules that share a literal; others that have it are searched for.
-const SHARED: usize = 4;
-
-/// Rules with nothing but regular expressions to be found by.
-#[derive(Default)]
-struct DraftRegexes {
-    literals: BTreeMap<Box<str>, Vec<Candidate>>,
-    loose: Vec<(String, u32)>,
-}
-
-impl DraftRegexes {
-    /// Adds an expression by its literal, if there is room for that; whether there was.
-    fn add_literal(&mut self, literal: Option<String>, candidate: Candidate) -> bool {
-        let Some(literal) = literal else { return false };
-        let rules = self.literals.entry(literal.into()).or_default();
-        let is_free = rules.len() < SHARED;
-        if is_free {
-            rules.push(candidate);
-        }
-        is_free
-    }
-}
-
 #[derive(Default)]
 struct Draft {
     outcomes: Vec<Outcome>,
     checks: Vec<Check>,
     more: Vec<More>,
-    names: Names,
+    names: DraftNames,
     networks: FxHashMap<IpNet, u32>,
     groups: Vec<DraftGroup>,
     anywhere: DraftGroup,
@@ -230,12 +196,9 @@ impl Draft {
     }
 
     /// The group of a name; a fresh one where it has none yet.
-    fn group_of(&mut self, name: &str, which: impl Fn(&mut Entry) -> &mut u32) -> &mut DraftGroup {
-        let group = which(self.names.entry(name));
-        if *group == NONE {
-            *group = self.groups.len() as u32;
-        }
-        let group = *group;
+    fn group_of(&mut self, name: &str, which: impl Fn(&mut Entry) -> &mut Option<u32>) -> &mut DraftGroup {
+        let fresh = self.groups.len() as u32;
+        let group = *which(self.names.entry(name)).get_or_insert(fresh);
         self.group(group)
     }
 
@@ -247,12 +210,13 @@ impl Draft {
         self.groups.get_mut(place).unwrap_or(&mut self.anywhere)
     }
 
-    fn finish(mut self) -> Result<Classifier, Problem> {
-        self.names.seal();
-        let mut lists = Lists::default();
-        let groups = self.groups.into_iter().map(|group| lists.finish(group)).collect::<Result<_, _>>()?;
+    fn finish(self) -> Result<Classifier, Problem> {
+        let mut lists = Lists::new(self.checks);
+        let leads: Vec<Lead> =
+            self.groups.into_iter().map(|group| lists.lead(group)).collect::<Result<_, _>>()?;
+        let lead = |group: u32| leads.get(group as usize).copied().unwrap_or(Lead::NONE);
         let anywhere = lists.finish(self.anywhere)?;
-        let (v4, v6) = networks(&self.networks);
+        let (v4, v6) = networks(&self.networks, lead);
         let (host_literals, host) = lists.regexes(self.host_regexes)?;
         let (url_literals, url) = lists.regexes(self.url_regexes)?;
         let mut applications: Vec<_> = self.applications.into_iter().collect();
@@ -260,12 +224,12 @@ impl Draft {
         let applications = applications.into_iter().map(|(name, _)| name).collect();
         Ok(Classifier {
             outcomes: self.outcomes,
-            checks: self.checks,
+            checks: lists.checks,
             more: self.more,
-            names: self.names,
+            names: Names::new(self.names, lead),
             v4: Spans::new(v4),
             v6: Spans::new(v6),
-            groups,
+            groups: lists.groups,
             candidates: lists.candidates,
             paths: lists.paths,
             ports: lists.ports,
@@ -305,87 +269,18 @@ fn single_ports(ports: &[PortRange]) -> Vec<u16> {
 
 type Sides = (Vec<Network<u32>>, Vec<Network<u128>>);
 
-fn networks(groups: &FxHashMap<IpNet, u32>) -> Sides {
+fn networks(groups: &FxHashMap<IpNet, u32>, lead: impl Fn(u32) -> Lead) -> Sides {
     let (mut v4, mut v6): Sides = (vec![], vec![]);
-    for (network, &group) in groups {
+    for (network, group) in groups {
+        let lead = lead(*group);
         match network {
             IpNet::V4(net) => {
-                v4.push(Network { first: net.network().to_bits(), last: net.broadcast().to_bits(), group });
+                v4.push(Network { first: net.network().to_bits(), last: net.broadcast().to_bits(), lead });
             }
             IpNet::V6(net) => {
-                v6.push(Network { first: net.network().to_bits(), last: net.broadcast().to_bits(), group });
+                v6.push(Network { first: net.network().to_bits(), last: net.broadcast().to_bits(), lead });
             }
         }
     }
     (v4, v6)
-}
-
-/// A rule that is to be placed.
-struct Place<'a> {
-    candidate: Candidate,
-    paths: &'a [PathPattern],
-    ports: Vec<u16>,
-}
-
-impl DraftGroup {
-    fn add(&mut self, place: &Place<'_>) {
-        if place.paths.is_empty() {
-            self.plain.push((place.candidate, place.ports.clone()));
-        }
-        for pattern in place.paths {
-            let (map, text) = match (pattern.prefix(), pattern.literal()) {
-                ("", literal) if !literal.is_empty() => (&mut self.literals, literal),
-                (prefix, _) => (&mut self.prefixes, prefix),
-            };
-            map.entry(text.into()).or_default().push(place.candidate);
-        }
-    }
-}
-
-#[derive(Default)]
-struct Lists {
-    candidates: Vec<Candidate>,
-    paths: Vec<Paths>,
-    ports: Vec<FxHashMap<u16, List>>,
-}
-
-impl Lists {
-    fn finish(&mut self, group: DraftGroup) -> Result<Group, Problem> {
-        let many = group.plain.len() > MANY;
-        let by_port = |ports: &[u16]| many && !ports.is_empty();
-        let rest = group.plain.iter().filter(|(_, ports)| !by_port(ports)).map(|(candidate, _)| *candidate);
-        let plain = self.list(rest);
-        let mut numbers: BTreeMap<u16, Vec<Candidate>> = BTreeMap::new();
-        for (candidate, ports) in group.plain.iter().filter(|(_, ports)| by_port(ports)) {
-            ports.iter().for_each(|port| numbers.entry(*port).or_default().push(*candidate));
-        }
-        let mut finished = Group { plain, ..Group::default() };
-        if !numbers.is_empty() {
-            finished.ports = self.ports.len() as u32;
-            let ports = numbers.into_iter().map(|(port, list)| (port, self.list(list))).collect();
-            self.ports.push(ports);
-        }
-        if !group.prefixes.is_empty() || !group.literals.is_empty() {
-            finished.paths = self.paths.len() as u32;
-            let mut lists = |map: BTreeMap<Box<str>, Vec<Candidate>>| {
-                map.into_iter().map(|(text, list)| (text, self.list(list))).collect()
-            };
-            let (prefixes, literals) = (lists(group.prefixes), lists(group.literals));
-            self.paths.push(Paths::new(prefixes, literals).map_err(Problem::Regex)?);
-        }
-        Ok(finished)
-    }
-
-    fn regexes(&mut self, draft: DraftRegexes) -> Result<(Literals, Loose), Problem> {
-        let rules = draft.literals.into_iter().map(|(text, list)| (text, self.list(list)));
-        let literals = Literals::new(rules.collect()).map_err(Problem::Regex)?;
-        let loose: Vec<(&str, u32)> = draft.loose.iter().map(|(text, rank)| (text.as_str(), *rank)).collect();
-        Ok((literals, Loose::new(&loose)))
-    }
-
-    fn list(&mut self, candidates: impl IntoIterator<Item = Candidate>) -> List {
-        let from = self.candidates.len() as u32;
-        self.candidates.extend(candidates);
-        List { from, count: self.candidates.len() as u32 - from }
-    }
 }

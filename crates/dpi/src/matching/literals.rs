@@ -1,6 +1,6 @@
 //! Literals that a text must have for rules to match it, found all at once.
 
-use super::classifier::List;
+use super::lead::List;
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind};

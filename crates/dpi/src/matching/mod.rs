@@ -28,6 +28,8 @@
 mod check;
 mod classifier;
 mod compile;
+mod groups;
+mod lead;
 mod literals;
 mod names;
 mod paths;

@@ -1,39 +1,84 @@
 //! Names of hosts and domains, found by what a host ends with.
 
+use super::lead::Lead;
+use arrayvec::ArrayVec;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 
-/// No rules.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// Whose rules a name leads to.
-#[derive(Clone, Copy, Debug)]
+/// The groups of a name, while rules are added.
+#[derive(Debug, Default)]
 pub(super) struct Entry {
-    /// Those for the host of this very name.
-    pub(super) exact: u32,
-    /// Those for the hosts below it.
-    pub(super) below: u32,
+    /// That of the host of this very name.
+    pub(super) exact: Option<u32>,
+    /// That of the hosts below it.
+    pub(super) below: Option<u32>,
 }
 
-impl Default for Entry {
-    fn default() -> Self {
-        Self { exact: NONE, below: NONE }
+/// All names that rules name, in lower case, while rules are added.
+#[derive(Debug, Default)]
+pub(super) struct DraftNames {
+    entries: FxHashMap<Box<[u8]>, Entry>,
+}
+
+impl DraftNames {
+    pub(super) fn entry(&mut self, name: &str) -> &mut Entry {
+        self.entries.entry(name.as_bytes().into()).or_default()
     }
+}
+
+/// What a name leads to: for the host of this very name, and for the hosts below it.
+#[derive(Clone, Copy, Debug)]
+struct Leads {
+    exact: Lead,
+    below: Lead,
+}
+
+impl Leads {
+    const NONE: Self = Self { exact: Lead::NONE, below: Lead::NONE };
 }
 
 /// All names that rules name, in lower case.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Once all names are there, those that are too long for `short`.
-    entries: FxHashMap<Box<[u8]>, Entry>,
+    /// Those that are too long for `short`.
+    long: FxHashMap<Box<[u8]>, Leads>,
     /// The others.
     short: Short,
     /// How many there are of both.
     count: usize,
-    /// Most labels of any: longer ends of a host need not be looked up.
-    labels_max: usize,
+    /// Of the names that are hosts.
+    exact: Labels,
+    /// Of the names that hosts are below.
+    below: Labels,
     /// Of which ends of a host need be looked up at all.
     sieve: Sieve,
+}
+
+/// How many labels names have: a bit for each number, and one for all that are higher. Ends of a host that have other
+/// numbers need not be looked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Labels(u64);
+
+impl Labels {
+    #[inline]
+    fn bit(count: usize) -> u32 {
+        count.min(63) as u32
+    }
+
+    fn insert(&mut self, count: usize) {
+        self.0 |= 1 << Self::bit(count);
+    }
+
+    #[inline]
+    fn has(self, count: usize) -> bool {
+        self.0 >> Self::bit(count) & 1 != 0
+    }
+
+    /// Whether there is this number or a higher one.
+    #[inline]
+    fn reaches(self, count: usize) -> bool {
+        self.0 >> Self::bit(count) != 0
+    }
 }
 
 /// A bit for each hash of a name: most ends of a host are no names, and this is small enough to stay in a cache.
@@ -79,18 +124,18 @@ fn hash(name: &[u8]) -> u64 {
 /// Bytes of a name that lies in its slot.
 const SHORT: usize = 55;
 
-/// A name and its entry: one cache line.
+/// A name and its leads: one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Slot {
-    entry: Entry,
+    leads: Leads,
     /// 0 where there is none.
     length: u8,
     name: [u8; SHORT],
 }
 
 const _: () = assert!(size_of::<Slot>() == 64, "one cache line a name");
-const EMPTY: Slot = Slot { entry: Entry { exact: NONE, below: NONE }, length: 0, name: [0; SHORT] };
+const EMPTY: Slot = Slot { leads: Leads::NONE, length: 0, name: [0; SHORT] };
 
 /// Names that fit a slot, in a table of linear probing that is never more than half full. A host is found by reading one
 /// cache line, mostly.
@@ -100,16 +145,16 @@ struct Short {
 }
 
 impl Short {
-    fn new(entries: &FxHashMap<Box<[u8]>, Entry>) -> Self {
-        let count = entries.keys().filter(|name| name.len() <= SHORT).count();
+    fn new(leads: &FxHashMap<Box<[u8]>, Leads>) -> Self {
+        let count = leads.keys().filter(|name| name.len() <= SHORT).count();
         let mut short = Self { slots: vec![EMPTY; count * 2 + 1].into() };
-        for (name, entry) in entries {
-            short.insert(name, *entry);
+        for (name, leads) in leads {
+            short.insert(name, *leads);
         }
         short
     }
 
-    fn insert(&mut self, name: &[u8], entry: Entry) {
+    fn insert(&mut self, name: &[u8], leads: Leads) {
         let Some(free) =
             self.way(hash(name)).find(|at| self.slots.get(*at).is_some_and(|slot| slot.length == 0))
         else {
@@ -119,16 +164,16 @@ impl Short {
             && let Some(room) = slot.name.get_mut(..name.len())
         {
             room.copy_from_slice(name);
-            (slot.entry, slot.length) = (entry, length);
+            (slot.leads, slot.length) = (leads, length);
         }
     }
 
-    /// The entry of a name that is no longer than [`SHORT`].
+    /// The leads of a name that is no longer than [`SHORT`].
     #[inline]
-    fn get(&self, name: &[u8], hash: u64) -> Option<&Entry> {
+    fn get(&self, name: &[u8], hash: u64) -> Option<&Leads> {
         let slots = self.way(hash).filter_map(|at| self.slots.get(at));
         let mut taken = slots.take_while(|slot| slot.length > 0);
-        taken.find(|slot| slot.name.get(..usize::from(slot.length)) == Some(name)).map(|slot| &slot.entry)
+        taken.find(|slot| slot.name.get(..usize::from(slot.length)) == Some(name)).map(|slot| &slot.leads)
     }
 
     /// Where a name of this hash may be, in order.
@@ -140,39 +185,80 @@ impl Short {
     }
 }
 
+/// An end of a host that may be a name.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    name: &'a [u8],
+    hash: u64,
+    /// It is all of the host.
+    is_whole: bool,
+}
+
+/// Ends that are looked for at once.
+const TOGETHER: usize = 8;
+
 impl Names {
-    pub(super) fn entry(&mut self, name: &str) -> &mut Entry {
-        self.labels_max = self.labels_max.max(name.split('.').count());
-        self.entries.entry(name.as_bytes().into()).or_default()
+    /// Of what each name's groups have become.
+    pub(super) fn new(draft: DraftNames, lead: impl Fn(u32) -> Lead) -> Self {
+        let mut names = Self { count: draft.entries.len(), ..Self::default() };
+        let lead = |group: Option<u32>| group.map_or(Lead::NONE, &lead);
+        for (name, Entry { exact, below }) in draft.entries {
+            let labels = name.iter().filter(|byte| **byte == b'.').count() + 1;
+            if exact.is_some() {
+                names.exact.insert(labels);
+            }
+            if below.is_some() {
+                names.below.insert(labels);
+            }
+            names.long.insert(name, Leads { exact: lead(exact), below: lead(below) });
+        }
+        names.sieve = Sieve::new(names.long.keys().map(|name| &**name));
+        names.short = Short::new(&names.long);
+        names.long.retain(|name, _| name.len() > SHORT);
+        names.long.shrink_to_fit();
+        names
     }
 
-    /// All names are there: they may be asked for.
-    pub(super) fn seal(&mut self) {
-        self.sieve = Sieve::new(self.entries.keys().map(|name| &**name));
-        self.short = Short::new(&self.entries);
-        self.count = self.entries.len();
-        self.entries.retain(|name, _| name.len() > SHORT);
-        self.entries.shrink_to_fit();
-    }
-
+    /// Calls `found` with what a host, in lower case, leads to.
     #[inline]
-    fn get(&self, name: &[u8]) -> Option<&Entry> {
-        let hash = hash(name);
-        match (self.sieve.may_have(hash), name.len() <= SHORT) {
-            (false, _) => None,
-            (true, true) => self.short.get(name, hash),
-            (true, false) => self.entries.get(name),
+    pub(super) fn search(&self, host: &[u8], mut found: impl FnMut(Lead)) {
+        let mut ends = ArrayVec::<End<'_>, TOGETHER>::new();
+        let mut labels = 1;
+        let mut begin = host.len();
+        while self.below.reaches(labels) || self.exact.reaches(labels) {
+            let dot = memchr::memrchr(b'.', host.get(..begin).unwrap_or_default());
+            let is_whole = dot.is_none();
+            let lengths = if is_whole { self.exact } else { self.below };
+            let name = host.get(dot.map_or(0, |dot| dot + 1)..).unwrap_or_default();
+            if lengths.has(labels) {
+                if ends.is_full() {
+                    self.look_up(&ends, &mut found);
+                    ends.clear();
+                }
+                ends.push(End { name, hash: hash(name), is_whole });
+            }
+            let Some(dot) = dot else { break };
+            (begin, labels) = (dot, labels + 1);
+        }
+        self.look_up(&ends, &mut found);
+    }
+
+    /// What the sieve says of all is read before any of it is looked at: so what is far away comes at the same time.
+    #[inline]
+    fn look_up(&self, ends: &[End<'_>], found: &mut impl FnMut(Lead)) {
+        let bit = |(at, end): (usize, &End<'_>)| u32::from(self.sieve.may_have(end.hash)) << at;
+        let mut may_be = ends.iter().enumerate().map(bit).fold(0, |all, bit| all | bit);
+        while let Some(end) = ends.get(may_be.trailing_zeros() as usize) {
+            may_be &= may_be - 1;
+            if let Some(leads) = self.get(end) {
+                found(if end.is_whole { leads.exact } else { leads.below });
+            }
         }
     }
 
-    /// Groups of the rules that a host, in lower case, leads to.
     #[inline]
-    pub(super) fn groups(&self, host: &[u8]) -> impl Iterator<Item = u32> {
-        let exact = self.get(host).map_or(NONE, |entry| entry.exact);
-        let dots = memchr::memrchr_iter(b'.', host).take(self.labels_max);
-        let ends = dots.filter_map(|at| host.get(at + 1..));
-        let below = ends.filter_map(|end| self.get(end)).map(|entry| entry.below);
-        std::iter::once(exact).chain(below).filter(|group| *group != NONE)
+    fn get(&self, end: &End<'_>) -> Option<&Leads> {
+        if end.name.len() <= SHORT { self.short.get(end.name, end.hash) } else { self.long.get(end.name) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -181,8 +267,8 @@ impl Names {
 
     pub(super) fn memory_bytes(&self) -> usize {
         // Entries with their byte of control, and each name in a block of its own.
-        let names: usize = self.entries.keys().map(|name| name.len().next_multiple_of(16)).sum();
-        self.entries.capacity() * (size_of::<(Box<[u8]>, Entry)>() + 1) * 8 / 7
+        let names: usize = self.long.keys().map(|name| name.len().next_multiple_of(16)).sum();
+        self.long.capacity() * (size_of::<(Box<[u8]>, Leads)>() + 1) * 8 / 7
             + names
             + size_of_val(&*self.sieve.bits)
             + size_of_val(&*self.short.slots)

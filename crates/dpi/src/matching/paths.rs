@@ -1,6 +1,6 @@
 //! Paths of the rules of one group.
 
-use super::classifier::List;
+use super::lead::List;
 use super::literals::{Literals, Tries};
 
 /// No prefix.

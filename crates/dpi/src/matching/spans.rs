@@ -1,5 +1,7 @@
 //! Networks in networks, found by address.
 
+use super::lead::Lead;
+
 /// No network.
 const NONE: u32 = u32::MAX;
 
@@ -40,7 +42,7 @@ address!(u128);
 pub(super) struct Network<A> {
     pub(super) first: A,
     pub(super) last: A,
-    pub(super) group: u32,
+    pub(super) lead: Lead,
 }
 
 /// All addresses cut where a network begins or ends. As networks lie within each other or apart, each span has one
@@ -83,12 +85,12 @@ const _: () = assert!(size_of::<Leaf<u32>>() == 64, "one cache line a leaf");
 /// What belongs to a network, and the smallest one around it.
 #[derive(Clone, Copy, Debug)]
 struct Around {
-    group: u32,
+    lead: Lead,
     outer: u32,
 }
 
 impl Around {
-    const NOTHING: Self = Self { group: NONE, outer: NONE };
+    const NOTHING: Self = Self { lead: Lead::NONE, outer: NONE };
 }
 
 /// How many of them are below an address, in order as they are. Without a branch: no guess would be right.
@@ -110,7 +112,7 @@ impl<A: Address> Cuts<A> {
     fn add(&mut self, network: Network<A>) {
         self.close(Some(network.first));
         let place = self.around.len() as u32;
-        self.around.push(Around { group: network.group, outer: self.innermost() });
+        self.around.push(Around { lead: network.lead, outer: self.innermost() });
         self.begin(network.first, place);
         self.open.push((network.last, place));
     }
@@ -192,7 +194,7 @@ impl<A: Address> Spans<A> {
 
     /// What belongs to the networks around an address, the smallest first.
     #[inline]
-    pub(super) fn around(&self, address: A) -> impl Iterator<Item = u32> {
+    pub(super) fn around(&self, address: A) -> impl Iterator<Item = Lead> {
         let mut place = 0;
         while let Some(Node(lasts)) = self.nodes.get(place) {
             place = place * CHILDREN + 1 + below(lasts, address);
@@ -200,9 +202,9 @@ impl<A: Address> Spans<A> {
         let leaf = self.leaves.get(place.wrapping_sub(self.first_leaf));
         let mut next = leaf.and_then(|leaf| leaf.around.get(below(&leaf.lasts, address)).copied());
         std::iter::from_fn(move || {
-            let Around { group, outer } = next.filter(|next| next.group != NONE)?;
+            let Around { lead, outer } = next.filter(|next| next.lead != Lead::NONE)?;
             next = self.around.get(outer as usize).copied();
-            Some(group)
+            Some(lead)
         })
     }
 
@@ -233,14 +235,14 @@ mod tests {
                 let group = all.len() as u32;
                 all.entry((first, first | !mask)).or_insert(group);
             }
-            let list = all.iter().map(|(&(first, last), &group)| Network { first, last, group }).collect();
+            let list = all.iter().map(|(&(first, last), &group)| Network { first, last, lead: Lead::group(group) }).collect();
             let spans = Spans::<u32>::new(list);
             let edges = all.keys().flat_map(|(first, last)| [*first, *last, first.wrapping_sub(1), last.wrapping_add(1)]);
             for address in addresses.into_iter().map(fold).chain(edges) {
                 let mut around: Vec<_> =
                     all.iter().filter(|((first, last), _)| (first..=last).contains(&&address)).collect();
                 around.sort_by_key(|((first, last), _)| last - first);
-                let expected: Vec<u32> = around.into_iter().map(|(_, group)| *group).collect();
+                let expected: Vec<Lead> = around.into_iter().map(|(_, group)| Lead::group(*group)).collect();
                 prop_assert_eq!(spans.around(address).collect::<Vec<_>>(), expected);
             }
         }
