@@ -5,12 +5,16 @@
 //!
 //! Every rule is found by what it says that few others say, and is then checked for the rest:
 //!
-//! - *host*: a hash of names, asked once for each label of the host, so that its domains are found too;
+//! - *host*: a hash of names, asked for each end of the host that has as many labels as some name, so that its domains are
+//!   found too; for all of them at once;
 //! - *server network*: the addresses cut into spans, each of which knows the smallest network around it, and that the
-//!   next larger one; one binary search;
+//!   next larger one; a search tree of cache lines;
 //! - *path*: within the rules of one host, network or neither; prefixes in order, each knowing the longest prefix of its
 //!   own; patterns that begin with `*` by their longest literal, all at once (Aho-Corasick);
 //! - *port*: within those again, where there are many.
+//!
+//! What a name or network leads to lies with it: one rule or few, else more places to look. Flows open so seldom, beside
+//! their packets, that what is read for one comes from far away: what counts is how many reads wait for each other.
 //!
 //! A regular expression that stands with a host, path or network is tried when that matches; one that does not, when the
 //! text has the longest literal that the expression has in all its matches. Those without such a literal, or with one that

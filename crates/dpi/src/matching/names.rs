@@ -50,8 +50,6 @@ pub(super) struct Names {
     exact: Labels,
     /// Of the names that hosts are below.
     below: Labels,
-    /// Of which ends of a host need be looked up at all.
-    sieve: Sieve,
 }
 
 /// How many labels names have: a bit for each number, and one for all that are higher. Ends of a host that have other
@@ -81,48 +79,13 @@ impl Labels {
     }
 }
 
-/// A bit for each hash of a name: most ends of a host are no names, and this is small enough to stay in a cache.
-#[derive(Debug, Default)]
-struct Sieve {
-    bits: Box<[u64]>,
-}
-
-/// Bits for each name.
-const BITS: usize = 16;
-
-impl Sieve {
-    fn new<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Self {
-        let words = (names.len() * BITS / 64).next_power_of_two();
-        let mut sieve = Self { bits: vec![0; words].into() };
-        for name in names {
-            let (word, bit) = sieve.place(hash(name));
-            if let Some(word) = sieve.bits.get_mut(word) {
-                *word |= bit;
-            }
-        }
-        sieve
-    }
-
-    #[inline]
-    fn may_have(&self, hash: u64) -> bool {
-        let (word, bit) = self.place(hash);
-        self.bits.get(word).is_some_and(|word| word & bit != 0)
-    }
-
-    #[inline]
-    fn place(&self, hash: u64) -> (usize, u64) {
-        // There are as many words as a power of two, or none.
-        ((hash >> 6) as usize & self.bits.len().wrapping_sub(1), 1 << (hash & 63))
-    }
-}
-
 #[inline]
 fn hash(name: &[u8]) -> u64 {
     FxBuildHasher.hash_one(name)
 }
 
 /// Bytes of a name that lies in its slot.
-const SHORT: usize = 55;
+const SHORT: usize = 54;
 
 /// A name and its leads: one cache line.
 #[derive(Clone, Copy, Debug)]
@@ -131,14 +94,16 @@ struct Slot {
     leads: Leads,
     /// 0 where there is none.
     length: u8,
+    /// Names whose home this is lie elsewhere.
+    has_more: bool,
     name: [u8; SHORT],
 }
 
 const _: () = assert!(size_of::<Slot>() == 64, "one cache line a name");
-const EMPTY: Slot = Slot { leads: Leads::NONE, length: 0, name: [0; SHORT] };
+const EMPTY: Slot = Slot { leads: Leads::NONE, length: 0, has_more: false, name: [0; SHORT] };
 
 /// Names that fit a slot, in a table of linear probing that is never more than half full. A host is found by reading one
-/// cache line, mostly.
+/// cache line, mostly: four names of five lie where their hash says, their home, and homes know whether to look further.
 #[derive(Debug, Default)]
 struct Short {
     slots: Box<[Slot]>,
@@ -148,40 +113,64 @@ impl Short {
     fn new(leads: &FxHashMap<Box<[u8]>, Leads>) -> Self {
         let count = leads.keys().filter(|name| name.len() <= SHORT).count();
         let mut short = Self { slots: vec![EMPTY; count * 2 + 1].into() };
-        for (name, leads) in leads {
-            short.insert(name, *leads);
+        // As many as can be come home before others take what is free.
+        let mut homeless = vec![];
+        for (name, leads) in leads.iter().filter(|(name, _)| name.len() <= SHORT) {
+            let hash = hash(name);
+            let home = short.home(hash);
+            match short.slots.get_mut(home) {
+                Some(slot) if slot.length == 0 => slot.fill(name, *leads),
+                Some(slot) => {
+                    slot.has_more = true;
+                    homeless.push((name, hash, *leads));
+                }
+                None => {}
+            }
+        }
+        for (name, hash, leads) in homeless {
+            let free = short.way(hash).find(|at| short.slots.get(*at).is_some_and(|slot| slot.length == 0));
+            if let Some(slot) = free.and_then(|free| short.slots.get_mut(free)) {
+                slot.fill(name, leads);
+            }
         }
         short
     }
 
-    fn insert(&mut self, name: &[u8], leads: Leads) {
-        let Some(free) =
-            self.way(hash(name)).find(|at| self.slots.get(*at).is_some_and(|slot| slot.length == 0))
-        else {
-            return;
-        };
-        if let Some((slot, length)) = self.slots.get_mut(free).zip(u8::try_from(name.len()).ok())
-            && let Some(room) = slot.name.get_mut(..name.len())
-        {
-            room.copy_from_slice(name);
-            (slot.leads, slot.length) = (leads, length);
-        }
+    /// Whether the name of an end may be here, by one slot alone and without a branch.
+    #[inline]
+    fn may_have(&self, end: &End<'_>) -> bool {
+        let home = self.slots.get(self.home(end.hash)).unwrap_or(&EMPTY);
+        home.has_more | (usize::from(home.length) == end.name.len())
     }
 
     /// The leads of a name that is no longer than [`SHORT`].
     #[inline]
-    fn get(&self, name: &[u8], hash: u64) -> Option<&Leads> {
-        let slots = self.way(hash).filter_map(|at| self.slots.get(at));
+    fn get(&self, end: &End<'_>) -> Option<&Leads> {
+        let slots = self.way(end.hash).filter_map(|at| self.slots.get(at));
         let mut taken = slots.take_while(|slot| slot.length > 0);
-        taken.find(|slot| slot.name.get(..usize::from(slot.length)) == Some(name)).map(|slot| &slot.leads)
+        taken.find(|slot| slot.name.get(..usize::from(slot.length)) == Some(end.name)).map(|slot| &slot.leads)
+    }
+
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize
     }
 
     /// Where a name of this hash may be, in order.
     #[inline]
     fn way(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
-        let slots = self.slots.len();
-        let home = ((u128::from(hash) * slots as u128) >> 64) as usize;
+        let (slots, home) = (self.slots.len(), self.home(hash));
         (home..slots).chain(0..home)
+    }
+}
+
+impl Slot {
+    /// With a name that is no longer than [`SHORT`].
+    fn fill(&mut self, name: &[u8], leads: Leads) {
+        if let Some((room, length)) = self.name.get_mut(..name.len()).zip(u8::try_from(name.len()).ok()) {
+            room.copy_from_slice(name);
+            (self.leads, self.length) = (leads, length);
+        }
     }
 }
 
@@ -212,7 +201,6 @@ impl Names {
             }
             names.long.insert(name, Leads { exact: lead(exact), below: lead(below) });
         }
-        names.sieve = Sieve::new(names.long.keys().map(|name| &**name));
         names.short = Short::new(&names.long);
         names.long.retain(|name, _| name.len() > SHORT);
         names.long.shrink_to_fit();
@@ -243,10 +231,12 @@ impl Names {
         self.look_up(&ends, &mut found);
     }
 
-    /// What the sieve says of all is read before any of it is looked at: so what is far away comes at the same time.
+    /// The home of each is read before any is looked into, so that all come at the same time from far away.
     #[inline]
     fn look_up(&self, ends: &[End<'_>], found: &mut impl FnMut(Lead)) {
-        let bit = |(at, end): (usize, &End<'_>)| u32::from(self.sieve.may_have(end.hash)) << at;
+        let bit = |(at, end): (usize, &End<'_>)| {
+            u32::from(self.short.may_have(end) | (end.name.len() > SHORT)) << at
+        };
         let mut may_be = ends.iter().enumerate().map(bit).fold(0, |all, bit| all | bit);
         while let Some(end) = ends.get(may_be.trailing_zeros() as usize) {
             may_be &= may_be - 1;
@@ -258,7 +248,7 @@ impl Names {
 
     #[inline]
     fn get(&self, end: &End<'_>) -> Option<&Leads> {
-        if end.name.len() <= SHORT { self.short.get(end.name, end.hash) } else { self.long.get(end.name) }
+        if end.name.len() <= SHORT { self.short.get(end) } else { self.long.get(end.name) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -270,7 +260,50 @@ impl Names {
         let names: usize = self.long.keys().map(|name| name.len().next_multiple_of(16)).sum();
         self.long.capacity() * (size_of::<(Box<[u8]>, Leads)>() + 1) * 8 / 7
             + names
-            + size_of_val(&*self.sieve.bits)
             + size_of_val(&*self.short.slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// Few labels, many of a host, and such that make names too long for a slot, or just not.
+    fn name() -> impl Strategy<Value = String> {
+        prop_oneof![3 => r"[ab]{1,2}(\.[ab]){0,3}", 1 => r"[ab](\.[ab]){60,80}", 2 => r"a{20,27}(\.[ab]{26}){1,2}"]
+    }
+
+    proptest! {
+        #[test]
+        fn a_host_leads_to_its_name_and_those_it_is_below(
+            names in proptest::collection::btree_map(name(), (any::<bool>(), any::<bool>()), 0..60),
+            hosts in proptest::collection::vec((r"([ab]{0,2}\.)?", name()), 20),
+        ) {
+            let numbered: BTreeMap<&String, (u32, (bool, bool))> =
+                names.iter().enumerate().map(|(at, (name, which))| (name, (at as u32 * 2, *which))).collect();
+            let mut draft = DraftNames::default();
+            for (name, (number, (exact, below))) in &numbered {
+                *draft.entry(name) = Entry { exact: exact.then_some(*number), below: below.then_some(*number + 1) };
+            }
+            let index = Names::new(draft, Lead::group);
+            prop_assert_eq!(index.len(), names.len());
+            let named = names.keys().map(|name| ("a.".to_owned(), name.clone()));
+            for (front, end) in hosts.into_iter().chain(named) {
+                for host in [format!("{front}{end}"), end] {
+                    let mut found = vec![];
+                    index.search(host.as_bytes(), |lead| if lead != Lead::NONE { found.push(lead) });
+                    found.sort_unstable_by_key(|lead| format!("{lead:?}"));
+                    let exact = numbered.iter().filter(|(name, (_, (exact, _)))| *exact && **name == &host);
+                    let below = numbered.iter()
+                        .filter(|(name, (_, (_, below)))| *below && host.ends_with(&format!(".{name}")));
+                    let mut expected: Vec<Lead> = exact.map(|(_, (number, _))| Lead::group(*number))
+                        .chain(below.map(|(_, (number, _))| Lead::group(*number + 1))).collect();
+                    expected.sort_unstable_by_key(|lead| format!("{lead:?}"));
+                    prop_assert_eq!(found, expected, "{}", host);
+                }
+            }
+        }
     }
 }

@@ -62,6 +62,7 @@ pub(super) struct Spans<A> {
     around: Box<[Around]>,
 }
 
+/// Of IPv4, one cache line; two and four were no faster.
 const KEYS: usize = 16;
 const CHILDREN: usize = KEYS + 1;
 /// Spans of a leaf: of IPv4, it is one cache line.
@@ -218,6 +219,34 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+
+    /// Trees that are just full, and those of one span more, to four levels.
+    #[test]
+    fn spans_of_any_number_are_found_to_their_edges() {
+        fn check<A: Address + TryFrom<u64, Error: std::fmt::Debug>>(count: u64) {
+            let address = |number: u64| A::try_from(number).unwrap();
+            let network = |number: u64| Network {
+                first: address(number * 4),
+                last: address(number * 4 + 1),
+                lead: Lead::group(number as u32),
+            };
+            let spans = Spans::new((0..count).map(network).collect());
+            for number in 0..count * 4 + 2 {
+                let expected =
+                    (number % 4 < 2 && number / 4 < count).then(|| Lead::group((number / 4) as u32));
+                let found: Vec<_> = spans.around(address(number)).collect();
+                assert_eq!(found, Vec::from_iter(expected), "{number} of {count}");
+            }
+            assert_eq!(spans.around(A::MAX).count(), 0);
+        }
+        for leaves in [0, 1, CHILDREN, CHILDREN * CHILDREN, CHILDREN * CHILDREN * 3] {
+            let spans = (leaves * SPANS) as u64;
+            for networks in (spans / 2).saturating_sub(1)..=spans / 2 + 1 {
+                check::<u32>(networks);
+                check::<u128>(networks);
+            }
+        }
+    }
 
     proptest! {
         #[test]

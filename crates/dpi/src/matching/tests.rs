@@ -184,6 +184,47 @@ fn many_ports_and_paths_of_one_group_are_found_by_them() {
     assert_eq!((classifier.shape().paths, classifier.ports.len()), (1_000, 1));
 }
 
+/// Those of a network or host that has one rule, few, and more than fit the word that lies with it; each with and without
+/// something left to check.
+#[test]
+fn rules_of_a_group_are_found_however_many_they_are() {
+    for count in [1, 2, 3, 62, 63, 64, 200_u32] {
+        let range = |number: u32| PortRange { first: number as u16 * 4, last: number as u16 * 4 + 2 };
+        let network = |number| Conditions {
+            networks: vec!["192.0.2.0/24".parse().unwrap()],
+            ports: vec![range(number)],
+            ..Conditions::default()
+        };
+        let host = |number| Conditions {
+            hosts: vec![".a.example".parse().unwrap()],
+            ports: vec![range(number)],
+            ..Conditions::default()
+        };
+        let (one, any) =
+            (|number| rule(number, network(number)), |number| rule(1_000 + number, host(number)));
+        let mut rules: Vec<Rule> = (0..count).map(one).chain((0..count).map(any)).collect();
+        rules.push(rule(
+            3_000,
+            Conditions { hosts: vec!["b.example".parse().unwrap()], ..Conditions::default() },
+        ));
+        let classifier = compile(&rules).unwrap();
+        for port in 0..count as u16 * 4 {
+            for (server, host) in
+                [("192.0.2.1", "b.example"), ("192.0.3.1", "x.a.example"), ("192.0.2.1", "a.example")]
+            {
+                let facts = Facts {
+                    server: server.parse().unwrap(),
+                    server_port: port,
+                    host: Some(host.as_bytes()),
+                    ..Facts::default()
+                };
+                let found = classifier.classify(&facts).map(|found| found.id);
+                assert_eq!(found, slow(&rules, &facts), "{count} {port} {host}");
+            }
+        }
+    }
+}
+
 /// A lookup of a host is not with that host, but for rules of lookups.
 #[test]
 fn lookups_are_found_by_the_name_asked_for_where_rules_name_lookups() {
