@@ -264,7 +264,8 @@ mod tests {
                 let group = all.len() as u32;
                 all.entry((first, first | !mask)).or_insert(group);
             }
-            let list = all.iter().map(|(&(first, last), &group)| Network { first, last, lead: Lead::group(group) }).collect();
+            let network = |(&(first, last), &group)| Network { first, last, lead: Lead::group(group) };
+            let list = all.iter().map(network).collect();
             let spans = Spans::<u32>::new(list);
             let edges = all.keys().flat_map(|(first, last)| [*first, *last, first.wrapping_sub(1), last.wrapping_add(1)]);
             for address in addresses.into_iter().map(fold).chain(edges) {
