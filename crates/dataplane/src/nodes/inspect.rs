@@ -2,8 +2,9 @@
 //! Until then a packet goes by the rules that ask for none, or if there are none by those of any application, and what it
 //! uses is counted later, by the rules of the application.
 //!
-//! Where content rules tell requests apart, a connection that has had one of HTTP/1.x stays here for what the user sends: of each
-//! segment that begins with a request the rules are asked anew, and what has gone before stays what it was.
+//! Where content rules tell requests apart, what the user sends on a connection that has had one of HTTP/1.x goes on coming here, if it
+//! is long enough for one: of each segment that begins with a request the rules are asked anew, and what has gone before stays what it
+//! was.
 //!
 //! A flow is known by the addresses its packets say, and anybody can say any. So only what is the session's by some rule is
 //! looked at, and only whose flow it is says what it is of.

@@ -64,14 +64,14 @@ const CLASS: u8 = 1;
 /// Each packet of the user may begin with a request of another application, if it is long enough for one.
 const LENGTH: u8 = 2;
 
-/// What a verdict was reached for besides the key: packets that differ in any of it are classified anew. (So are those
-/// of another tunnel: the step itself tells which one its packets come in.)
+/// What a verdict was reached for besides the key: packets that differ in any of it that matters are classified anew. (So are
+/// those of another tunnel: the step itself tells which one its packets come in.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Circumstances {
     /// QFI in the low octet, port in the high one.
     pub(crate) arrival: u16,
     pub(crate) class: u8,
-    /// Bytes of the packet.
+    /// Bytes of the packet: none of a verdict, but too many to be sure of it, see [`LENGTH`].
     pub(crate) bytes: u16,
 }
 
@@ -371,6 +371,7 @@ impl Flow {
             && (self.looks == 0 || self.agrees(other, direction))
     }
 
+    /// Whether what the flow looks at besides ([`Flow::looks`]) lets a packet go by its verdict.
     #[inline(never)]
     fn agrees(&mut self, other: Circumstances, direction: Direction) -> bool {
         let is_of_class = self.looks & CLASS == 0 || self.classes[direction as usize] == other.class;
