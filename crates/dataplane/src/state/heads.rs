@@ -7,7 +7,7 @@ use crate::frame::Meta;
 use packet::five_tuple::{Dissected, FiveTuple};
 use packet::ipv6::Fragment;
 use packet::protocol;
-use rules::Direction;
+use rules::{Direction, Instance};
 
 /// Users share these by the hashes of their addresses, so that who sends very many first fragments to one crowds out few.
 const GROUPS: usize = 128;
@@ -19,9 +19,12 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 /// A first fragment: its flow, and what packet of it.
 #[derive(Clone, Copy, Default)]
 struct Head {
+    /// As of the default network: the user's may change before the others come.
     key: FlowKey,
     /// That it came in; 0 outside tunnels.
     tunnel: u64,
+    /// That it came from, where no tunnel says whose it is.
+    network: Instance,
     identification: u32,
     since_ns: u64,
 }
@@ -29,7 +32,8 @@ struct Head {
 impl Head {
     /// Whether two fragments are of one packet (RFC 791 3.2, RFC 8200 4.5).
     fn is_of(&self, other: &Self) -> bool {
-        (self.identification, self.tunnel) == (other.identification, other.tunnel)
+        (self.identification, self.tunnel, self.network)
+            == (other.identification, other.tunnel, other.network)
             && self.key.of_packet() == other.key.of_packet()
     }
 }
@@ -90,16 +94,16 @@ impl State {
     fn look_closely(&mut self, packet: &[u8], meta: &mut Meta) -> Option<u16> {
         let found = FiveTuple::parse(packet).ok()?;
         let length = u16::try_from(found.total).ok()?;
-        let key = self.in_network(FlowKey::new(&found.tuple, meta.direction()), meta);
-        (meta.key, meta.traffic_class) = (key, found.tuple.tos);
+        let mut key = FlowKey::new(&found.tuple, meta.direction());
         if let Some(part) = found.part {
             meta.fragment = true;
-            meta.key = self.of_whole_packet(key, (&found, part), meta);
+            key = self.of_whole_packet(key, (&found, part), meta);
         }
+        (meta.key, meta.traffic_class) = (self.in_network(key, meta), found.tuple.tos);
         Some(length)
     }
 
-    /// The key of the flow that a fragment's whole packet is of, as far as that is known.
+    /// The key of the flow that a fragment's whole packet is of, as far as that is known; both as of the default network.
     #[cold]
     fn of_whole_packet(
         &mut self,
@@ -107,8 +111,12 @@ impl State {
         (found, part): (&Dissected, Fragment),
         meta: &Meta,
     ) -> FlowKey {
-        let tunnel = if meta.tunnelled() { self.ports.tunnel_key(meta) } else { 0 };
-        let head = Head { key, tunnel, identification: part.identification, since_ns: self.now_ns };
+        let (tunnel, network) = match meta.tunnelled() {
+            true => (self.ports.tunnel_key(meta), Instance::default()),
+            false => (0, meta.instance),
+        };
+        let identification = part.identification;
+        let head = Head { key, tunnel, network, identification, since_ns: self.now_ns };
         let hash = self.flows.hash(&key.of_user());
         let Some(group) = self.heads.group(meta.direction(), hash) else { return key };
         if found.tuple.fragment {

@@ -12,17 +12,17 @@ use packet::ipv4;
 use rules::{FlowDescription, FlowEnd, PdrId, PortRange, Rules, SdfFilter, Seid, Urr, UrrId};
 
 /// Counts what goes to or comes from [`PORT`], and what else does.
-const OF_PORT: u32 = 1;
-const REST: u32 = 2;
+pub(super) const OF_PORT: u32 = 1;
+pub(super) const REST: u32 = 2;
 const PORT: u16 = 5060;
 /// The first fragment's place, and another's: more follow, in units of 8 octets.
-const FIRST: u16 = 0x2000;
-const LATER: u16 = 0x2003;
+pub(super) const FIRST: u16 = 0x2000;
+pub(super) const LATER: u16 = 0x2003;
 /// Of a fragment here.
-const BYTES: u64 = 20 + 24;
+pub(super) const BYTES: u64 = 20 + 24;
 
 /// The session, with rules for the far end's port.
-fn by_port(session: u64) -> Rules {
+pub(super) fn by_port(session: u64) -> Rules {
     let mut rules = rules(session);
     let remote = FlowEnd { addresses: None, ports: vec![PortRange { first: PORT, last: PORT }] };
     let flow = FlowDescription { remote, ..FlowDescription::default() };
@@ -52,12 +52,12 @@ fn fragment(ends: [[u8; 4]; 2], identification: u16, place: u16) -> Vec<u8> {
     bytes
 }
 
-fn up(session: u8, identification: u16, place: u16) -> Vec<u8> {
+pub(super) fn up(session: u8, identification: u16, place: u16) -> Vec<u8> {
     let user = [10, 60, 0, session];
     tunnelled(session.into(), &fragment([user, [203, 0, 113, 80]], identification, place))
 }
 
-fn down(session: u8, identification: u16, place: u16) -> Vec<u8> {
+pub(super) fn down(session: u8, identification: u16, place: u16) -> Vec<u8> {
     let inner = fragment([[203, 0, 113, 80], [10, 60, 0, session]], identification, place);
     [&[2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0][..], &inner].concat()
 }

@@ -1,6 +1,8 @@
 //! Networks whose users have the same addresses.
 
+use super::content::used;
 use super::crew::{from_user, to_network};
+use super::fragments::{BYTES, FIRST, LATER, OF_PORT, REST, by_port, down, up};
 use super::to_user;
 use crate::config::PortConfig;
 use crate::content::ContentRules;
@@ -12,6 +14,7 @@ use dplink::{Command, Desired, Notice};
 use packet::HeapBuffer;
 use packet::ethernet::MacAddress;
 use rules::{ApplicationId, Instance, PdrId, Rules, Seid};
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 /// The place of the other network's port.
@@ -30,14 +33,22 @@ fn two_networks() -> Config {
     config
 }
 
-/// Session 4 with the address of session 2, in the other network.
+/// The session, in the other network.
+fn in_ims(mut rules: Rules) -> Rules {
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.pdi.instance = Instance::of("ims"));
+    rules.fars[0].forwarding.as_mut().unwrap().instance = Instance::of("ims");
+    rules
+}
+
+/// The session with the address of session 2, in the other network.
+fn twin_of(mut twin: Rules) -> Rules {
+    let of_first = rules(2).pdrs.into_iter().map(|pdr| pdr.pdi.ue_ipv4).cycle();
+    twin.pdrs.iter_mut().zip(of_first).for_each(|(pdr, address)| pdr.pdi.ue_ipv4 = address);
+    in_ims(twin)
+}
+
 fn twin() -> Rules {
-    let mut twin = rules(4);
-    for (pdr, of_first) in twin.pdrs.iter_mut().zip(rules(2).pdrs) {
-        (pdr.pdi.ue_ipv4, pdr.pdi.instance) = (of_first.pdi.ue_ipv4, Instance::of("ims"));
-    }
-    twin.fars[0].forwarding.as_mut().unwrap().instance = Instance::of("ims");
-    twin
+    twin_of(rules(4))
 }
 
 struct Lab {
@@ -55,13 +66,37 @@ impl Lab {
         for (port, router) in ROUTERS {
             worker.know(port as u8, MacAddress([6; 6]), router);
         }
-        for (session, rules) in [(2, rules(2)), (4, twin())] {
-            assert_eq!(engine.handle(Command::Put(Desired::new(Seid(session), 1, rules))).unwrap(), None);
+        let mut lab = Self { engine, worker, wires, now_ns: 1 };
+        lab.put(1, [(2, rules(2)), (4, twin())]);
+        lab
+    }
+
+    /// Puts rules of sessions in force.
+    fn put(&mut self, revision: u64, sessions: [(u64, Rules); 2]) {
+        for (session, rules) in sessions {
+            let command = Command::Put(Desired::new(Seid(session), revision, rules));
+            assert_eq!(self.engine.handle(command).unwrap(), None);
         }
-        worker.turn(1);
-        let notices = engine.poll(0);
-        assert!(notices.iter().all(|notice| matches!(notice, Notice::Applied { .. })), "{notices:?}");
-        Self { engine, worker, wires, now_ns: 1 }
+        let applied =
+            |notice: &Notice| matches!(notice, Notice::Applied { revision: of, .. } if *of == revision);
+        assert_eq!(self.settle().into_iter().filter(applied).count(), 2);
+    }
+
+    fn settle(&mut self) -> Vec<Notice> {
+        self.worker.turn(self.now_ns);
+        self.engine.poll(0)
+    }
+
+    /// Bytes by URR.
+    fn used(&mut self, session: u64) -> HashMap<u32, u64> {
+        let session = Seid(session);
+        let command = Command::QueryUsage { session, urrs: vec![], token: 7, is_reported: false };
+        self.engine.handle(command).unwrap();
+        let told = self.settle().into_iter().find_map(|notice| match notice {
+            Notice::Usage { counts, .. } => Some(used(&counts)),
+            _ => None,
+        });
+        told.unwrap()
     }
 
     /// What leaves by which port.
@@ -81,18 +116,14 @@ impl Lab {
     fn serve(&mut self, rule: &str, application: &str) {
         let classifier = dpi::rule_file::read_lines(rule).unwrap().compile().unwrap();
         self.engine.load(ContentRules::new(1, classifier, None).unwrap());
-        for (session, mut rules) in [(2, rules(2)), (4, twin())] {
+        let served = |mut rules: Rules| {
             let mut served = rules.pdrs[0].clone();
             (served.id, served.precedence) = (PdrId(7), 10);
             served.pdi.application = ApplicationId::new(application);
             rules.pdrs.push(served);
-            assert_eq!(
-                self.engine.handle(Command::Put(Desired::new(Seid(session), 2, rules))).unwrap(),
-                None
-            );
-        }
-        self.worker.turn(self.now_ns);
-        self.engine.poll(0);
+            rules
+        };
+        self.put(2, [(2, served(rules(2))), (4, served(twin()))]);
     }
 
     fn classified(&self) -> u64 {
@@ -149,6 +180,29 @@ fn a_network_that_no_port_is_of_is_refused() {
     let (mut engine, _worker) = connect(&config(), wires.to_vec(), || 0).unwrap();
     let told = engine.handle(Command::Put(Desired::new(Seid(4), 1, twin()))).unwrap();
     assert!(matches!(told, Some(Notice::Refused { session: Seid(4), .. })), "{told:?}");
+}
+
+/// Its tunnel says whose it is, then as now.
+#[test]
+fn a_later_fragment_is_of_its_first_ones_ports_though_its_user_has_come_to_another_network() {
+    let mut lab = Lab::new();
+    lab.put(2, [(2, by_port(2)), (4, rules(4))]);
+    let by_which = |sent: Vec<(usize, Vec<u8>)>| sent.iter().map(|(port, _)| *port).collect::<Vec<_>>();
+    assert_eq!(by_which(lab.pass(N3, &up(2, 5, FIRST))), [N6]);
+    lab.put(3, [(2, in_ims(by_port(2))), (4, rules(4))]);
+    assert_eq!(by_which(lab.pass(N3, &up(2, 5, LATER))), [IMS]);
+    assert_eq!(lab.used(2), HashMap::from([(OF_PORT, 2 * BYTES), (REST, 0)]));
+}
+
+#[test]
+fn a_first_fragment_says_nothing_of_those_from_the_other_network() {
+    let mut lab = Lab::new();
+    lab.put(2, [(2, by_port(2)), (4, twin_of(by_port(4)))]);
+    lab.pass(N6, &down(2, 5, FIRST));
+    lab.pass(IMS, &of_ims(down(2, 5, LATER)));
+    lab.pass(N6, &down(2, 5, LATER));
+    assert_eq!(lab.used(2), HashMap::from([(OF_PORT, 2 * BYTES), (REST, 0)]));
+    assert_eq!(lab.used(4), HashMap::from([(OF_PORT, 0), (REST, BYTES)]));
 }
 
 /// Question 7, for the address of `video.example`, and with an answer, where it has one.
