@@ -11,6 +11,8 @@ pub(super) struct View<'a> {
     pub(super) facts: Facts<'a>,
     /// In lower case.
     pub(super) host: Option<&'a [u8]>,
+    /// It is a lookup, and rules are being found by the host that is looked up.
+    pub(super) is_lookup_of_host: bool,
 }
 
 /// What most rules say beside what they are found by: 20 bytes, so that it costs one cache line at most.
@@ -81,7 +83,7 @@ impl More {
 
     /// Whether all of it holds.
     pub(super) fn holds(&self, view: &View<'_>) -> bool {
-        let View { facts, host } = view;
+        let View { facts, host, .. } = view;
         let url = host.zip(facts.path);
         any_of(&self.ports, |range| range.contains(facts.server_port))
             && any_of(&self.networks, |network| network.contains(&facts.server))

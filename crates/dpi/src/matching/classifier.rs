@@ -40,6 +40,8 @@ pub struct Classifier {
     pub(super) names: Names,
     pub(super) v4: Spans<u32>,
     pub(super) v6: Spans<u128>,
+    /// The lowest rank of the rules that are found by a network.
+    pub(super) networks_from: u32,
     pub(super) groups: Vec<Group>,
     pub(super) candidates: Vec<Listed>,
     pub(super) paths: Vec<Paths>,
@@ -91,15 +93,13 @@ impl Classifier {
             memory.make_ascii_lowercase();
             Some(memory.as_slice())
         });
-        let view = View { facts: *facts, host };
+        let view = View { facts: *facts, host, is_lookup_of_host: facts.layer == Some(Layer::Dns) };
         let mut search = Search { rules: self, view, best: u32::MAX, tries: Tries::new() };
         if let Some(host) = host {
             self.names.search(host, |lead| search.lead(lead));
         }
-        match facts.server {
-            IpAddr::V4(address) => self.v4.around(address.to_bits()).for_each(|lead| search.lead(lead)),
-            IpAddr::V6(address) => self.v6.around(address.to_bits()).for_each(|lead| search.lead(lead)),
-        }
+        search.view.is_lookup_of_host = false;
+        search.networks();
         search.rules_of(&self.anywhere);
         search.regexes();
         (search.best != u32::MAX).then_some(search.best as usize)
@@ -140,21 +140,21 @@ impl Classifier {
             if rank >= best {
                 return best;
             }
-            if Self::is_certain(*candidate, view) || self.satisfies(check, view) {
+            if self.is_for(*candidate, view, Some(check)) {
                 return rank;
             }
         }
         best
     }
 
-    /// Lookups of a host are no traffic of it: rules that have nothing else to say are not for them.
+    /// Whether a rule that was found holds. Lookups of a host are no traffic of it: rules that have nothing else to say are not for
+    /// them. So where nothing is left to check, no check is read.
     #[inline]
-    fn is_certain(candidate: Candidate, view: &View<'_>) -> bool {
-        !candidate.is_checked() && view.facts.layer != Some(Layer::Dns)
-    }
-
-    fn holds(&self, rank: u32, view: &View<'_>) -> bool {
-        self.checks.get(rank as usize).is_some_and(|check| self.satisfies(check, view))
+    fn is_for(&self, candidate: Candidate, view: &View<'_>, check: Option<&Check>) -> bool {
+        match candidate.is_checked() {
+            true => check.is_some_and(|check| self.satisfies(check, view)),
+            false => !view.is_lookup_of_host,
+        }
     }
 
     #[inline]
@@ -220,10 +220,22 @@ impl Search<'_, '_> {
     #[inline]
     fn rule(&mut self, candidate: Candidate) {
         let rank = candidate.rank();
-        let is_better = rank < self.best;
-        if is_better && (Classifier::is_certain(candidate, &self.view) || self.rules.holds(rank, &self.view))
+        if rank < self.best && self.rules.is_for(candidate, &self.view, self.rules.checks.get(rank as usize))
         {
             self.best = rank;
+        }
+    }
+
+    /// Those of the networks around the server, unless what is found already comes before all that any network leads to.
+    #[inline]
+    fn networks(&mut self) {
+        if self.best < self.rules.networks_from {
+            return;
+        }
+        let rules = self.rules;
+        match self.view.facts.server {
+            IpAddr::V4(address) => rules.v4.around(address.to_bits()).for_each(|lead| self.lead(lead)),
+            IpAddr::V6(address) => rules.v6.around(address.to_bits()).for_each(|lead| self.lead(lead)),
         }
     }
 
@@ -253,7 +265,12 @@ impl Search<'_, '_> {
         let Classifier { regexes, .. } = self.rules;
         let (rules, view, best, tries) = (self.rules, &self.view, &mut self.best, &mut self.tries);
         let found = |list: List, best: u32| rules.best_of(list, (view, best));
-        let holds = |rank: u32, best: u32| if rules.holds(rank, view) { rank } else { best };
+        let check = |rank: u32| rules.checks.get(rank as usize);
+        let holds = |rank: u32, best: u32| match check(rank).is_some_and(|check| rules.satisfies(check, view))
+        {
+            true => rank,
+            false => best,
+        };
         regexes.host_literals.search(host, tries, |list| *best = found(list, *best));
         *best = regexes.host.search([host, b""], *best, holds);
         if let Some(path) = view.facts.path {

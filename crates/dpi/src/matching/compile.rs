@@ -59,6 +59,8 @@ struct Draft {
     more: Vec<More>,
     names: DraftNames,
     networks: FxHashMap<IpNet, u32>,
+    /// The first rule of a network, the lowest rank of them.
+    networks_from: Option<u32>,
     groups: Vec<DraftGroup>,
     anywhere: DraftGroup,
     host_regexes: DraftRegexes,
@@ -167,6 +169,7 @@ impl Draft {
         if !when.hosts.is_empty() {
             when.hosts.iter().for_each(|pattern| self.place_by_host(pattern, &place));
         } else if !when.networks.is_empty() {
+            self.networks_from.get_or_insert(candidate.rank());
             for network in &when.networks {
                 let fresh = self.groups.len() as u32;
                 let group = *self.networks.entry(network.trunc()).or_insert(fresh);
@@ -229,6 +232,7 @@ impl Draft {
             names: Names::new(self.names, lead),
             v4: Spans::new(v4),
             v6: Spans::new(v6),
+            networks_from: self.networks_from.unwrap_or(u32::MAX),
             groups: lists.groups,
             candidates: lists.candidates,
             paths: lists.paths,
