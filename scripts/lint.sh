@@ -15,9 +15,9 @@ else
     echo "lint: clippy is not installed; the code is not linted"
 fi
 
-# Their library has a part in C++.
+# Their library has a part in C++. In the same folder, most of what they need is there.
 if command -v c++ >/dev/null; then
-    cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz"
+    cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}"
 else
     echo "lint: there is no C++ compiler; fuzz targets are not compiled"
 fi

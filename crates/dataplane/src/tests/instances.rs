@@ -61,7 +61,7 @@ struct Lab {
 impl Lab {
     fn new() -> Self {
         let wires = [TestPort::default(), TestPort::default(), TestPort::default()];
-        let (mut engine, mut worker) = connect(&two_networks(), wires.to_vec(), || 0).unwrap();
+        let (engine, mut worker) = connect(&two_networks(), wires.to_vec(), || 0).unwrap();
         worker.know(N3 as u8, MacAddress([3; 6]), GNB);
         for (port, router) in ROUTERS {
             worker.know(port as u8, MacAddress([6; 6]), router);
