@@ -112,7 +112,7 @@ impl State {
         meta: &Meta,
     ) -> FlowKey {
         let (tunnel, network) = match meta.tunnelled() {
-            true => (self.ports.tunnel_key(meta), Instance::default()),
+            true => (self.ports.tunnel_key(meta), Instance::DEFAULT),
             false => (0, meta.instance),
         };
         let identification = part.identification;

@@ -147,8 +147,8 @@ impl Classifier {
         best
     }
 
-    /// Whether a rule that was found holds. Lookups of a host are no traffic of it: rules that have nothing else to say are not for
-    /// them. So where nothing is left to check, no check is read.
+    /// Whether a rule that was found holds. Lookups of a host are no traffic of it: rules that are found by it and have nothing else to
+    /// say are not for them. Those that are found otherwise ask for no host. So where nothing is left to check, no check is read.
     #[inline]
     fn is_for(&self, candidate: Candidate, view: &View<'_>, check: Option<&Check>) -> bool {
         match candidate.is_checked() {
@@ -265,11 +265,9 @@ impl Search<'_, '_> {
         let Classifier { regexes, .. } = self.rules;
         let (rules, view, best, tries) = (self.rules, &self.view, &mut self.best, &mut self.tries);
         let found = |list: List, best: u32| rules.best_of(list, (view, best));
-        let check = |rank: u32| rules.checks.get(rank as usize);
-        let holds = |rank: u32, best: u32| match check(rank).is_some_and(|check| rules.satisfies(check, view))
-        {
-            true => rank,
-            false => best,
+        let holds = |rank: u32, best: u32| {
+            let check = rules.checks.get(rank as usize);
+            if check.is_some_and(|check| rules.satisfies(check, view)) { rank } else { best }
         };
         regexes.host_literals.search(host, tries, |list| *best = found(list, *best));
         *best = regexes.host.search([host, b""], *best, holds);
