@@ -1,8 +1,9 @@
 //! Does what the FAR and the gates say (TS 29.244 5.2.3 and 5.4.3).
 
+use super::at_once;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
-use crate::graph::{Next, Node, NodeId};
+use crate::graph::{Next, Node, NodeId, Run};
 use crate::state::{HotStep, Kind, Ports, State, Ticket};
 use packet::{Buffer, ipv4, ipv6};
 use rules::Direction;
@@ -11,6 +12,11 @@ pub(crate) struct Far;
 
 impl<B: Buffer> Node<B> for Far {
     const ID: NodeId = NodeId::Far;
+
+    #[inline]
+    fn ahead(state: &State, packet: &mut Packet<B>) {
+        state.sessions.cells.prefetch_accounts(packet.meta.step);
+    }
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
@@ -42,6 +48,26 @@ impl<B: Buffer> Node<B> for Far {
             Ok(()) => Next::To(routed(step, packet.meta.waits.is_some())),
             Err(reason) => stop(packet, reason),
         }
+    }
+
+    /// What is simple is done at once, unless somebody wants to see every node's part in it.
+    #[inline]
+    fn pass(run: &mut Run<'_, B>, place: u8) -> Next {
+        let at_once =
+            if run.trace.is_none() { at_once(run.state, &mut run.packets[usize::from(place)]) } else { None };
+        at_once.unwrap_or_else(|| run.process::<Self>(place))
+    }
+}
+
+/// `None`, and nothing done, where the long way has to be gone.
+#[inline]
+fn at_once<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Option<Next> {
+    if !state.sessions.cells.step(packet.meta.step).is_simple() {
+        return None;
+    }
+    match packet.meta.waits.is_some() {
+        true => at_once::enforce_waiting(state, packet),
+        false => at_once::enforce(state, packet),
     }
 }
 

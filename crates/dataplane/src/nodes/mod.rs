@@ -2,6 +2,7 @@
 
 mod answer;
 mod arp;
+mod at_once;
 mod clamp;
 mod classify;
 mod enrich;

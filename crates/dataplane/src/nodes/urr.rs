@@ -18,15 +18,22 @@ impl<B: Buffer> Node<B> for Urr {
         if is_beyond_quota(state, packet, &step) {
             return Next::drop(DropReason::QuotaExhausted);
         }
-        if packet.meta.waits.is_some() && super::inspect::defer(state, packet) {
-            return Next::To(out(&step));
-        }
-        let meta = &mut packet.meta;
-        meta.receipt = Receipt::of_step(meta.step, meta.direction(), meta.bytes);
-        for place in step.lists().usages() {
-            count(state, &step, packet, *place);
-        }
+        count_all(state, packet);
         Next::To(out(&step))
+    }
+}
+
+/// Counts a packet by all URRs of its step, or where its flow waits to be of an application, by those of that, once it is known.
+#[inline]
+pub(super) fn count_all<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
+    if packet.meta.waits.is_some() && super::inspect::defer(state, packet) {
+        return;
+    }
+    let step = state.sessions.cells.whole(packet.meta.step);
+    let meta = &mut packet.meta;
+    meta.receipt = Receipt::of_step(meta.step, meta.direction(), meta.bytes);
+    for place in step.lists().usages() {
+        count(state, &step, packet, *place);
     }
 }
 

@@ -172,6 +172,38 @@ fn bill_as_labelled(vector: usize) {
     assert!(counts.packets > 1_000, "{counts:?}");
 }
 
+/// Who watches packets sees each go through all nodes that have a part in it, where others do several at once.
+#[test]
+fn what_is_watched_is_sent_and_billed_as_what_is_not() {
+    let mut benches = [bench(64, 4_096), bench(64, 4_096)];
+    for bench in &mut benches {
+        bench.engine.load(content(&text(), 7, bench));
+        bench.settle();
+    }
+    let mut flows = [flows(3, 300), flows(3, 300)];
+    for vector in [1, 7, 30].into_iter().cycle().take(600) {
+        let mut hops = Vec::new();
+        let [alone, watched] = &mut benches;
+        for _ in 0..vector {
+            offer(alone, &mut flows[0]);
+            offer(watched, &mut flows[1]);
+        }
+        alone.worker.turn(alone.now_ns);
+        watched.worker.turn_traced(watched.now_ns, Some(&mut hops));
+        for port in [N3, N6] {
+            assert_eq!(alone.sent(port), watched.sent(port));
+        }
+        benches.iter_mut().for_each(|bench| bench.now_ns += 1_000_000);
+    }
+    let at = |bench: &Bench, node: NodeId| bench.worker.counters().nodes[node as usize].packets;
+    let [alone, watched] = &mut benches;
+    assert_eq!(at(alone, NodeId::Far), at(watched, NodeId::Far));
+    assert!(at(alone, NodeId::IpOutput) < at(watched, NodeId::IpOutput) / 10, "most is done at once");
+    for user in 0..USERS {
+        assert_eq!(used(&query(alone, user)), used(&query(watched, user)));
+    }
+}
+
 /// A connection that is opened and never used: a query finds it unknown, and silence its server's address.
 #[test]
 fn a_flow_that_says_nothing_is_billed_by_its_address_in_the_end() {

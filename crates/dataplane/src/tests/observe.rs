@@ -139,13 +139,14 @@ fn what_cannot_be_traced_is_refused_in_a_sentence() {
     assert!(refused(&mut bench, ANY).contains("another trace"));
 }
 
-/// The way of a packet as the golden tests see it, and as a trace does, of every frame of the goldens.
+/// The way of a packet as the golden tests see it, and as a trace does, of every frame of the goldens; and nobody's, which may be
+/// shorter.
 #[test]
 fn a_trace_agrees_with_the_goldens_hook_and_changes_nothing() {
     let mut traced = 0;
     for (port, frame) in [N3, N6].into_iter().flat_map(|port| frames().iter().map(move |frame| (port, frame)))
     {
-        let (mut plain, mut watched) = (Bench::full(), Bench::full());
+        let (mut plain, mut watched, mut alone) = (Bench::full(), Bench::full(), Bench::full());
         let mut hops: Vec<Hop> = Vec::new();
         plain.receive(port, frame);
         plain.worker.turn_traced(plain.now_ns, Some(&mut hops));
@@ -153,9 +154,14 @@ fn a_trace_agrees_with_the_goldens_hook_and_changes_nothing() {
         watched.receive(port, frame);
         let seen = traces(watched.settle()).pop().map(|(_, trace)| trace);
         let expected: Vec<&str> = hops.iter().map(|hop: &Hop| NodeId::name(hop.node)).collect();
-        assert_eq!(plain.sent(N3), watched.sent(N3));
-        assert_eq!(plain.sent(N6), watched.sent(N6));
-        assert_eq!(plain.worker.counters().drops, watched.worker.counters().drops);
+        alone.receive(port, frame);
+        alone.settle();
+        let drops = plain.worker.counters().drops;
+        let sent = [plain.sent(N3), plain.sent(N6)];
+        for mut other in [watched, alone] {
+            assert_eq!([other.sent(N3), other.sent(N6)], sent);
+            assert_eq!(other.worker.counters().drops, drops);
+        }
         // What the port has in pieces enters no graph.
         let Some(packet) = seen.and_then(|trace| trace.packets.into_iter().next()) else { continue };
         assert_eq!(packet.nodes, expected);

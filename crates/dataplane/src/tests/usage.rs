@@ -60,6 +60,30 @@ fn query(bench: &mut Bench) -> UsageCounts {
     }
 }
 
+/// In one vector, a packet that there may be no quota for is looked at later than others: what comes behind it must not be
+/// counted before it, or it would have what the other one is due.
+#[test]
+fn a_quota_is_used_up_in_the_order_of_packets_whatever_vector_they_come_in() {
+    let quota = Volume { total: Some(1_000), ..Volume::default() };
+    let urr = Urr { id: UrrId(1), volume_quota: Some(quota), ..Urr::default() };
+    let drops = |vector: usize| {
+        let mut bench = Bench::new();
+        bench.put(METERED, 1, with_urr(urr.clone()));
+        bench.settle();
+        bench.receive(N6, &downlink(800));
+        bench.settle();
+        for (number, payload) in [400, 10, 10, 10].into_iter().enumerate() {
+            bench.receive(N6, &downlink(payload));
+            if (number + 1) % vector == 0 {
+                bench.settle();
+            }
+        }
+        (bench.sent(N3).iter().map(Vec::len).collect::<Vec<_>>(), bench.worker.counters().named_drops())
+    };
+    assert_eq!(drops(4), drops(1));
+    assert_eq!(drops(1).1, [(DropReason::QuotaExhausted.name().to_owned(), 3)]);
+}
+
 /// The first packet is that since counts were told last, whoever asked for them; the last is the last there was.
 #[test]
 fn counts_tell_of_the_first_packet_since_they_were_told() {
