@@ -1,16 +1,16 @@
 //! A PDR and what it leads to, as every packet reads it: half a cache line, the other half of which is mostly for the other
 //! direction. What few sessions need, more than a rate and a count, is in [`super::lists`].
 
+mod making;
+
 use super::lists::Lists;
 use super::peers::PeerIndex;
 use super::session::SessionIndex;
-use crate::config::{PortConfig, least_mtu, side_of_peer};
 use crate::frame::FlowMarks;
 use crate::side::Side;
 use packet::gtpu::{self, PduType, ShortContainer};
-use packet::{ipv4, ipv6, udp, udp_ip};
-use rules::{Action, Direction, Encapsulation, Forward, Instance, Interface, OuterHeader, PdrId, Qfi, Step};
-use std::net::IpAddr;
+use packet::{ipv4, ipv6, udp};
+use rules::{Direction, Instance, Interface, PdrId};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A step of a session by its place: cell and place in it.
@@ -134,12 +134,6 @@ const UDP: u8 = 32;
 /// Bytes of a PDU session container, and of the optional part of a GTP-U header that comes with it (TS 38.415 5.5.2).
 const CONTAINER: usize = 8;
 
-/// Bytes of a tunnel's headers without a container.
-const fn outer(peer: IpAddr) -> usize {
-    let ip = if peer.is_ipv4() { ipv4::LENGTH } else { ipv6::LENGTH };
-    ip + udp::LENGTH + gtpu::encapsulated_length(None)
-}
-
 /// Bytes of the longest headers of a tunnel over IPv6, or IPv4.
 pub(super) const fn longest_tunnel(is_ipv6: bool) -> usize {
     let ip = if is_ipv6 { ipv6::LENGTH } else { ipv4::LENGTH };
@@ -167,62 +161,6 @@ impl HotStep {
         counted_at: 0,
         fits: u16::MAX,
     };
-
-    /// Into a tunnel.
-    #[cfg(test)]
-    pub(super) fn tunnel(pdr: PdrId, teid: rules::Teid) -> Self {
-        Self { pdr, kind: Kind::Tunnel, teid: teid.0, ..Self::EMPTY }
-    }
-
-    /// Of a FAR that forwards.
-    #[cfg(test)]
-    pub(crate) fn forwarding(to: Forward) -> Self {
-        let mut hot = Self::EMPTY;
-        hot.forward(to);
-        hot
-    }
-
-    /// A step of the rules; where it belongs is filled in when it is put in force.
-    pub(super) fn new(step: &Step) -> Self {
-        let mut hot = Self {
-            pdr: step.pdr,
-            arrives_in: step.teid.map_or(0, |teid| teid.0),
-            flags: if step.duplicates.is_empty() { 0 } else { DUPLICATES },
-            ..Self::EMPTY
-        };
-        match step.action {
-            Action::Drop { notify } => hot.kind = if notify { Kind::DropAndNotify } else { Kind::Drop },
-            Action::GateClosed => hot.kind = Kind::GateClosed,
-            Action::Buffer { notify, most } => {
-                hot.kind = if notify { Kind::KeepAndNotify } else { Kind::Keep };
-                hot.fits = most.unwrap_or(u16::MAX);
-            }
-            Action::Forward(to) => hot.forward(to),
-        }
-        hot
-    }
-
-    /// Its packets go to a node of their own, which knows whether there is a tunnel.
-    pub(crate) const fn redirects(&mut self) {
-        self.kind = Kind::Redirect;
-    }
-
-    /// The same of connections that are reset.
-    pub(crate) const fn resets(&mut self) {
-        self.kind = Kind::Reset;
-    }
-
-    /// The numbers of its connections may have to be changed, if it forwards.
-    pub(crate) const fn enriches(&mut self) {
-        if matches!(self.kind, Kind::Plain | Kind::Tunnel) {
-            self.kind = Kind::Enrich;
-        }
-    }
-
-    /// Addresses of its packets may have to be replaced, if it forwards.
-    pub(crate) const fn readdresses(&mut self) {
-        self.needs |= READDRESSED;
-    }
 
     /// Whether addresses of its packets may have to be replaced.
     #[inline]
@@ -256,36 +194,6 @@ impl HotStep {
     pub(crate) fn leads_to(&self, side: Interface) -> Option<bool> {
         let leads = self.forwards() || matches!(self.kind, Kind::Redirect | Kind::Reset);
         (leads && self.to().interface() == side).then_some(self.tunnels())
-    }
-
-    /// Marks a step that forwards and needs at most a rate in its session's first account, which is in place, and one
-    /// count.
-    pub(crate) fn simplify(&mut self, has_rates_in_place: bool) {
-        let simple = has_rates_in_place
-            && matches!(self.kind, Kind::Plain | Kind::Tunnel)
-            && !self.has_duplicates()
-            && self.needs & (READDRESSED | UDP | LONG) == 0;
-        self.flags = self.flags & !SIMPLE | if simple { SIMPLE } else { 0 };
-    }
-
-    /// Notes what of its lists has room in it.
-    pub(super) fn note(&mut self, lists: &Lists) {
-        let (metered, counted) = (!lists.meters().is_empty(), !lists.usages().is_empty());
-        let counted_at = match lists.usages() {
-            [] => Some(0),
-            [place] => u8::try_from(*place).ok(),
-            _ => None,
-        };
-        let is_short = matches!(lists.meters(), [] | [0]) && counted_at.is_some();
-        self.counted_at = counted_at.unwrap_or_default();
-        self.needs = [
-            (metered, METERED),
-            (counted, COUNTED),
-            (lists.are_any_before_qos(), BEFORE_QOS),
-            (!is_short, LONG),
-        ]
-        .into_iter()
-        .fold(self.needs & (READDRESSED | UDP), |needs, (does, need)| needs | if does { need } else { 0 });
     }
 
     /// What it says of its lists, where they are not in a place of their own.
@@ -367,16 +275,6 @@ impl HotStep {
         if self.qfi == NONE { 0 } else { CONTAINER }
     }
 
-    /// Another step stands in for it once a quota is used up.
-    pub(crate) fn yields(&mut self) {
-        self.flags |= YIELDS;
-    }
-
-    /// It stands in for another step beyond a quota.
-    pub(crate) const fn stand_in(&mut self) {
-        self.flags |= STANDS_IN;
-    }
-
     /// Whether another step may stand in for it.
     #[inline]
     pub(crate) const fn may_yield(&self) -> bool {
@@ -393,42 +291,6 @@ impl HotStep {
     #[inline]
     pub(crate) const fn stands_in(&self) -> bool {
         self.flags & STANDS_IN != 0
-    }
-
-    /// Notes what fits for sure, over whichever port of its side a packet leaves.
-    pub(super) fn fit(&mut self, ports: &[PortConfig], step: &Step) {
-        let Action::Forward(forward) = step.action else { return };
-        let side = Side::new(forward.to, forward.instance);
-        let side = forward.encapsulation.map_or(side, |tunnel| side_of_peer(ports, side, tunnel.peer));
-        let headers = forward.encapsulation.map_or(0, |tunnel| match tunnel.header {
-            OuterHeader::Gtpu(_) => self.container_length() + outer(tunnel.peer),
-            OuterHeader::Udp(_) => udp_ip::length(tunnel.peer),
-        });
-        self.fits = least_mtu(ports, side).saturating_sub(headers as u16);
-    }
-
-    /// Somebody wants to hear of its packets that are dropped.
-    pub(super) const fn minds(&mut self) {
-        self.flags |= MINDS_DROPS;
-    }
-
-    fn forward(&mut self, forward: Forward) {
-        self.flags |= match forward.to {
-            Interface::Access => TO_ACCESS,
-            Interface::Core => 0,
-            Interface::SgiLan => TO_LAN,
-        };
-        self.dscp = forward.dscp.unwrap_or(NONE);
-        (self.kind, self.teid) = (Kind::Plain, forward.instance.digest().into());
-        if let Some(Encapsulation { header, qfi, reflective, .. }) = forward.encapsulation {
-            self.kind = Kind::Tunnel;
-            (self.teid, self.needs) = match header {
-                OuterHeader::Gtpu(teid) => (teid.0, self.needs),
-                OuterHeader::Udp(port) => (port.into(), self.needs | UDP),
-            };
-            self.qfi = qfi.map_or(NONE, Qfi::value);
-            self.flags |= if reflective { REFLECTIVE } else { 0 };
-        }
     }
 
     /// The container of a packet that came with this QFI, [`NONE`] for none, and these marks: as
