@@ -1,0 +1,125 @@
+//! What the workers have reported: who listens is told, and what is known of a session follows.
+
+use super::hand::Hand;
+use super::known::{Known, known_as};
+use super::placement::Owner;
+use super::{Engine, merge};
+use crate::state::{MACS_PER_SESSION, Removal};
+use crate::worker::{Order, Query, Report};
+use dplink::{Notice, UsageCause};
+use rules::Seid;
+
+impl Engine {
+    /// What the workers have reported since the last call. `uptime_ms` goes into statistics.
+    pub fn poll(&mut self, uptime_ms: u64) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        self.now_ms = uptime_ms;
+        for worker in 0..self.hands.len() {
+            self.hands.iter_mut().skip(worker).take(1).for_each(Hand::push);
+            while let Some(report) = self.hands.get_mut(worker).and_then(Hand::report) {
+                match report {
+                    Report::Listed(listing) => notices.extend(self.listed(worker, listing)),
+                    Report::Moved(leg, parcel) => {
+                        notices.extend(self.moved(leg, parcel));
+                        notices.extend(self.go_on());
+                    }
+                    Report::Busy(told) => self.heard(worker, told),
+                    report => notices.extend(self.digest(worker, report, uptime_ms)),
+                }
+            }
+        }
+        self.look_at_loads(uptime_ms);
+        notices.extend(self.begin_move());
+        notices
+    }
+
+    fn digest(&mut self, worker: usize, report: Report, uptime_ms: u64) -> Option<Notice> {
+        Some(match report {
+            Report::Installed { seid, revision, installed } => {
+                let known = self.known.get(seid).unwrap_or_default();
+                self.known.set(seid, Known { applied: known_as(revision), ..known });
+                self.placement.applied(seid, revision);
+                self.heaps.applied(seid, known.ordered == known_as(revision));
+                self.leave(seid, installed.spent.session.as_ref());
+                Notice::Applied { session: seid, revision, removed: installed.spent.removed }
+            }
+            Report::Refused { installation, refusal } => {
+                let (session, revision) = (installation.seid, installation.revision);
+                self.placement.refused((session, self.owner(session)), revision);
+                self.forget_order(session, revision);
+                Notice::Refused { session, revision, cause: refusal.cause(), reason: refusal.to_string() }
+            }
+            Report::Removed(removal) => {
+                let Removal { seid, usage, .. } = *removal;
+                self.forget_session(seid);
+                Notice::Removed { session: seid, usage }
+            }
+            Report::Queried(query) => {
+                let Query { seid, token, counts, .. } = *query;
+                Notice::Usage { session: seid, cause: UsageCause::Query(token), counts }
+            }
+            Report::Used(used) => {
+                Notice::Usage { session: used.seid, cause: used.cause, counts: vec![used.counts] }
+            }
+            Report::Counted { counters, sessions } => {
+                let counted = self.counts.answer(None, worker, (counters, sessions))?;
+                let mut statistics = merge::statistics((&self.ports, &self.spread), &counted, uptime_ms);
+                for (number, worker) in statistics.workers.iter_mut().enumerate() {
+                    worker.busy_permille = self.placement.loads.permille(number);
+                }
+                Notice::Statistics(statistics)
+            }
+            Report::Loaded { revision, .. } => {
+                self.loads.answer(Some(revision), worker, ())?;
+                let rules = self.content.as_ref().map_or(0, |rules| rules.rules() as u64);
+                Notice::ContentLoaded { revision, rules }
+            }
+            Report::Event(event) => Notice::Event(event),
+            Report::MacsChanged(seid) => {
+                let macs = Vec::with_capacity(MACS_PER_SESSION);
+                self.order(worker as Owner, Order::Macs(seid, macs));
+                return None;
+            }
+            Report::Macs(session, macs) => Notice::Macs { session, macs },
+            Report::Done => return None,
+            Report::Listed(_) | Report::Moved(..) | Report::Busy(_) => return None,
+            Report::Traced(tracer) => return self.traced(worker, *tracer?),
+            Report::Explained(explain) => {
+                let token = explain.token;
+                let answer = explain.into_explanation(&self.ports, self.content.as_deref());
+                let answers = self.explanations.answer(Some(token), worker, answer)?;
+                Notice::Explanation { token, explanation: Box::new(merge::explanation(answers)?) }
+            }
+        })
+    }
+
+    /// The session is gone, unless it was ordered anew meanwhile.
+    fn forget_session(&mut self, seid: Seid) {
+        let Some(known) = self.known.get(seid) else { return };
+        self.now_known(seid, Known { applied: None, ..known });
+    }
+
+    /// The session stays as it was: in its older revision, or not at all.
+    fn forget_order(&mut self, seid: Seid, revision: u64) {
+        let Some(known) = self.known.get(seid) else { return };
+        let is_last = known.ordered == known_as(revision);
+        if is_last {
+            self.heaps.refused(seid);
+        }
+        let ordered = if is_last { known.applied } else { known.ordered };
+        self.now_known(seid, Known { ordered, ..known });
+    }
+
+    /// Of a session that is not wanted, nothing has to be known.
+    fn now_known(&mut self, seid: Seid, known: Known) {
+        match known.ordered {
+            Some(_) => self.known.set(seid, known),
+            None => {
+                self.known.remove(seid);
+                self.heaps.left(seid);
+                self.placement.left(seid, known.owner);
+                self.ended(seid);
+            }
+        }
+    }
+}
