@@ -1,14 +1,13 @@
 //! Says what would happen to a packet, and by which rule, from the classifier and the steps the packet path uses.
 //! Nothing is sent, counted or charged, and nobody is asked for an Ethernet address.
 
+mod pdr;
+
 use crate::config::PortConfig;
 use crate::content::{ContentRules, Detected};
 use crate::counters::DropReason;
-use crate::frame::{Meta, NextHop, PortIndex};
-use crate::side::Side;
-use crate::state::{
-    Behind, FlowKey, HotStep, Key, Kind, Place, Ports, SessionIndex, State, StepIndex, WholeStep, user_key,
-};
+use crate::frame::NextHop;
+use crate::state::{FlowKey, HotStep, Kind, State, StepIndex, WholeStep};
 use crate::trace::name;
 use arrayvec::ArrayVec;
 use dplink::{
@@ -16,13 +15,8 @@ use dplink::{
     Explanation, Outcome, Question,
 };
 use packet::FiveTuple;
-use rules::{
-    Application, Arrival, Direction, Interface, Mismatch, OuterHeader, PdrId, Qfi, Seid, Teid, limits,
-};
+use rules::{Direction, Mismatch, OuterHeader, PdrId, Qfi, Seid, Teid, limits};
 use std::net::IpAddr;
-
-/// Tunnels of a session a packet is thought into, if its own is not named.
-const TUNNELS_MAX: usize = 8;
 
 /// A question, and what is found out about it.
 #[derive(Debug)]
@@ -72,9 +66,6 @@ enum TakenAs {
     Unknown,
 }
 
-/// A tunnel of ours by its port.
-type Tunnel = (PortIndex, Teid);
-
 impl Explain {
     /// With the memory it will need.
     pub(crate) fn new(token: u64, question: Question) -> Self {
@@ -90,76 +81,6 @@ impl Explain {
             Err(reason) => Seen::Dropped(reason),
         };
         self.finding.fate = Some(fate);
-    }
-
-    /// The step the packet takes.
-    fn find(&mut self, state: &State) -> Result<StepIndex, DropReason> {
-        let (found, tunnels) = self.find_session(state)?;
-        let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
-        (self.finding.session, self.finding.pdrs) = (Some(session.seid), session.pdrs);
-        // It is of IP packets that is asked; an IPv4 packet in such a tunnel is one of these frames.
-        if state.switch.carries(found) {
-            return Err(DropReason::FrameLikePacket);
-        }
-        let classifier = &session.classifier;
-        let (taken_as, application) = known(&self.question, state, session.looks.application);
-        self.finding.taken_as = taken_as;
-        let find = |application| {
-            let arrivals = arrivals(&self.question, &tunnels, state, classifier.qfis());
-            let mut arrivals = arrivals.map(move |packet| Arrival { application, ..packet });
-            arrivals.find_map(|packet| Some((packet, classifier.find(&packet)?)))
-        };
-        // What is not known yet goes by the rules of any application where there are no others.
-        let waits = taken_as == Some(TakenAs::Unknown);
-        let taken = find(application).or_else(|| waits.then(|| find(Application::Any))?);
-        let arrivals = arrivals(&self.question, &tunnels, state, classifier.qfis());
-        let packet = taken.map(|(packet, _)| packet).or_else(|| arrivals.clone().next());
-        let packet = packet.ok_or(DropReason::NoTunnel)?;
-        (self.finding.teid, self.finding.qfi) = (packet.teid, packet.qfi);
-        let number = taken.map(|(_, number)| number);
-        let pdr = |number| state.sessions.pdr(session, number);
-        if self.question.is_verbose {
-            let before = 0..number.unwrap_or(usize::from(session.pdrs));
-            let tried = before.filter_map(|at| Some((pdr(at), classifier.mismatch(at, &packet)?)));
-            self.finding.tried.extend(tried.take(limits::PDRS));
-        }
-        let number = number.ok_or(DropReason::NoPdr)?;
-        self.finding.pdr = Some(pdr(number));
-        Ok(session.step(number))
-    }
-
-    /// The session, and the tunnels of it that the packet may come in.
-    fn find_session(
-        &self,
-        state: &State,
-    ) -> Result<(SessionIndex, ArrayVec<Tunnel, TUNNELS_MAX>), DropReason> {
-        let question = &self.question;
-        let goes = |(port, teid): Tunnel, direction| {
-            state.source_behind(Ports::key(port, teid.0)).direction() == direction
-        };
-        if let Some(teid) = question.teid {
-            let mut tunnels = state.ports.iter().map(|(port, _)| (port, teid));
-            let found = tunnels.find_map(|(port, teid)| {
-                let session = state.sessions.by_tunnel(Ports::key(port, teid.0))?;
-                goes((port, teid), direction(question)).then_some((session, (port, teid)))
-            });
-            let (session, tunnel) = found.ok_or(DropReason::NoTunnel)?;
-            return Ok((session, ArrayVec::from_iter([tunnel])));
-        }
-        let key = user_key(question.ue);
-        let user = key.map(|key| (key, question.instance)).ok_or(DropReason::NoSession)?;
-        let behind = || match state.behind(Key::User(user.0, user.1))? {
-            Behind::Here(session) => Some(session),
-            Behind::At(_) => None,
-        };
-        let found = state.sessions.by_user(user).or_else(behind).ok_or(DropReason::NoSession)?;
-        let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
-        let tunnels = session.keys.iter().filter_map(|key| match key {
-            Key::Tunnel(key) if !question.is_down => Some(Ports::tunnel(*key)),
-            _ => None,
-        });
-        let from_user = |tunnel: &Tunnel| goes(*tunnel, Direction::Uplink);
-        Ok((found, tunnels.filter(from_user).take(TUNNELS_MAX).collect()))
     }
 
     /// What the step does, as `far` and the nodes behind it do it.
@@ -332,23 +253,6 @@ impl Explain {
     }
 }
 
-/// Of what application the packet is, where the session's rules ask.
-fn known(question: &Question, state: &State, is_asked_for: bool) -> (Option<TakenAs>, Application) {
-    if let Some(application) = &question.application {
-        return (Some(TakenAs::Asked), Application::Of(application.tag()));
-    }
-    if !is_asked_for || !state.content.is_loaded() {
-        return (None, Application::None);
-    }
-    let key = flow_key(question);
-    let place =
-        Place { key: &key, hash: state.flows.hash(&key), ..Meta::new(0, Side::of(Interface::Access)).flow() };
-    match state.flows.detected(place) {
-        Detected::NOT_YET => (Some(TakenAs::Unknown), Application::None),
-        detected => (Some(TakenAs::Known(detected)), state.content.application(detected)),
-    }
-}
-
 fn flow_key(question: &Question) -> FlowKey {
     let number = |address: IpAddr| match address {
         IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
@@ -369,43 +273,4 @@ fn flow_key(question: &Question) -> FlowKey {
 
 fn direction(question: &Question) -> Direction {
     if question.is_down { Direction::Downlink } else { Direction::Uplink }
-}
-
-/// The packet in every tunnel and QoS flow it may come in: without a QFI first, then with those PDRs ask for.
-fn arrivals<'a>(
-    question: &'a Question,
-    tunnels: &'a [Tunnel],
-    state: &'a State,
-    qfis: u64,
-) -> impl Iterator<Item = Arrival> + Clone + 'a {
-    let plain = (question.is_down && question.teid.is_none()).then_some((Interface::Core, None));
-    let tunnels = tunnels.iter().map(|(port, teid)| {
-        let source = state.source_behind(Ports::key(*port, teid.0));
-        (source, Some(*teid))
-    });
-    plain.into_iter().chain(tunnels).flat_map(move |(source, teid)| {
-        // Only tunnels have QoS flows.
-        let named = question.qfi.filter(|_| teid.is_some());
-        let asked = if named.is_none() && teid.is_some() { qfis } else { 0 };
-        let asked = (0..=Qfi::MAX).filter(move |qfi| asked >> qfi & 1 == 1).map(Qfi::new);
-        std::iter::once(named).chain(asked).map(move |qfi| arrival(question, (source, teid), qfi))
-    })
-}
-
-fn arrival(question: &Question, (source, teid): (Interface, Option<Teid>), qfi: Option<Qfi>) -> Arrival {
-    Arrival {
-        source,
-        instance: question.instance,
-        teid,
-        qfi,
-        ue: question.ue,
-        remote: question.remote,
-        protocol: question.protocol,
-        ue_port: question.ports.map(|(user, _)| user),
-        remote_port: question.ports.map(|(_, remote)| remote),
-        traffic_class: question.traffic_class,
-        spi: None,
-        flow_label: question.ue.is_ipv6().then_some(0),
-        application: Application::None,
-    }
 }
