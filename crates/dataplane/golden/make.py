@@ -2,7 +2,7 @@
 """Writes the golden files: frames in, the way they take, frames out, all built by scapy and none by our own code.
 
 Run it after adding a case: `python3 crates/dataplane/golden/make.py`. The fixture (ports, sessions, neighbours) is
-that of src/golden.rs.
+that of src/fixture.rs.
 """
 import pathlib
 import struct
