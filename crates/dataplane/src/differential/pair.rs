@@ -1,0 +1,259 @@
+//! The data plane and the reference side by side: both get the same rules, and the same packets at the same time.
+
+use super::PACKETS;
+use super::tally::{Frame, Tally, drops};
+use super::wire::{Wire, roomy};
+use crate::Counters;
+use crate::config::{Config, Echo, Limits, PortConfig, Route};
+use crate::engine::{Engine, Wish};
+use crate::steering::Crew;
+use crate::worker::{Worker, connect_crew};
+use dplink::{Command, Desired, Notice};
+use packet::ethernet::MacAddress;
+use rand::Rng;
+use reference::worlds::{Change, Random, Scope, World};
+use reference::{Reference, Setup, UsageCounts};
+use rules::{ApplyAction, Rules, Seid};
+
+pub(super) struct Pair {
+    pub(super) world: World,
+    reference: Reference,
+    engine: Engine,
+    pub(super) workers: Vec<Worker<Wire>>,
+    /// By worker, then by port.
+    wires: Vec<Vec<Wire>>,
+    revision: u64,
+    now_ns: u64,
+    /// Sessions move, between packets and while they are under way.
+    moves: bool,
+    pub(super) moved: usize,
+}
+
+impl Pair {
+    pub(super) fn new(seed: u64, scope: Scope, (crew, moves): (&Crew, bool)) -> Self {
+        let mut world = World::within(seed, scope);
+        if crew.workers > 1 {
+            // Each worker lets as many wait.
+            world.setup.held_per_neighbour = PACKETS;
+        }
+        let ports = || world.setup.ports.iter().map(|_| Wire::default()).collect::<Vec<_>>();
+        let wires: Vec<Vec<Wire>> = (0..crew.workers).map(|_| ports()).collect();
+        let (engine, mut workers) = connect_crew(&config(&world.setup), crew, wires.clone(), || 0).unwrap();
+        for known in &world.setup.neighbours {
+            for worker in &mut workers {
+                worker.know(known.port as u8, MacAddress(known.mac), known.address);
+            }
+        }
+        let reference = Reference::new(world.setup.clone()).unwrap();
+        let mut pair =
+            Self { reference, engine, workers, wires, revision: 0, now_ns: 1, moves, moved: 0, world };
+        for (seid, rules) in pair.world.sessions.clone() {
+            pair.put(seid, rules);
+        }
+        pair
+    }
+
+    fn put(&mut self, session: Seid, mut rules: Rules) {
+        if self.workers.len() > 1 {
+            // Sessions that share a meter have to share a worker, which those of a world cannot always.
+            rules.qers.iter_mut().for_each(|qer| qer.correlation = None);
+        }
+        self.revision += 1;
+        // What was kept for a user would leave now; the reference does not follow packets for so long.
+        let desired = Desired { drop_buffered: true, ..Desired::new(session, self.revision, rules.clone()) };
+        self.command(Command::Put(desired));
+        self.reference.put(session, rules);
+    }
+
+    fn command(&mut self, command: Command) -> Vec<Notice> {
+        let mut notices: Vec<Notice> = self.engine.handle(command).unwrap().into_iter().collect();
+        for _ in 0..3 {
+            self.turn();
+            notices.extend(self.engine.poll(0));
+        }
+        while self.engine.has_moves() {
+            self.turn();
+            notices.extend(self.engine.poll(0));
+        }
+        let refused = notices.iter().find(|notice| matches!(notice, Notice::Refused { .. }));
+        assert_eq!(refused, None);
+        notices
+    }
+
+    /// One turn of each worker; returns the packets taken.
+    fn turn(&mut self) -> usize {
+        self.workers.iter_mut().map(|worker| worker.turn(self.now_ns)).sum()
+    }
+
+    pub(super) fn change(&mut self, random: &mut Random) {
+        match self.world.change(random) {
+            Change::Put(session, rules) => self.put(session, rules),
+            Change::Remove(session) => {
+                self.command(Command::Delete { session });
+                self.reference.remove(session);
+            }
+        }
+    }
+
+    /// Lets a session begin to move to some worker, and go some of the way; which it was.
+    fn set_out(&mut self, random: &mut Random) -> Option<Seid> {
+        let place = random.random_range(0..self.world.sessions.len().max(1));
+        if self.workers.iter().any(|worker| worker.books().held > 0) {
+            return None;
+        }
+        let (session, rules) = self.world.sessions.get(place)?;
+        // Kept packets go by the rules again where their session has gone, as on waking up; of them the reference knows nothing.
+        if rules.fars.iter().any(|far| far.apply_action == ApplyAction::Buffer) {
+            return None;
+        }
+        let (session, to) = (*session, random.random_range(0..self.workers.len()));
+        // A worker that only distributes takes none.
+        if self.engine.want(Wish::asked(1), session, to as u8).is_ok() {
+            for _ in 0..random.random_range(0..12) {
+                self.look();
+                let one = random.random_range(0..self.workers.len());
+                self.workers[one].turn(self.now_ns);
+            }
+        }
+        Some(session)
+    }
+
+    /// What waits for a next hop where a session was before is counted since it has gone. All that waits is of this run: no
+    /// session sets out while anything does, or nobody could say what came first.
+    fn settle(&mut self, gone: Option<Seid>) {
+        let Some(session) = gone else { return };
+        let others = self.workers.iter().filter(|worker| !worker.holds(session));
+        let waiting: Vec<&[u8]> = others.flat_map(Worker::waiting).collect();
+        self.reference.settle_those(session, |packet| waiting.contains(&packet));
+    }
+
+    /// What the engine has heard, of which only arrivals matter.
+    fn look(&mut self) {
+        let arrived = |notice: &Notice| matches!(notice, Notice::Placed { outcome: Ok(placed), .. } if placed.came_from.is_some());
+        self.moved += self.engine.poll(0).iter().filter(|notice| arrived(notice)).count();
+    }
+
+    /// Goes on until everything is done: every packet, and every move.
+    fn finish(&mut self) {
+        while self.turn() > 0 {}
+        self.look();
+        while self.engine.has_moves() {
+            self.turn();
+            self.look();
+            while self.turn() > 0 {}
+        }
+    }
+
+    /// Gives some packets to both, all at one time: what each made of them, and the packets.
+    pub(super) fn run(&mut self, count: usize, random: &mut Random) -> (Tally, Tally, Vec<Frame>) {
+        self.now_ns += World::gap_ns(random);
+        let going = if self.moves { self.set_out(random) } else { None };
+        let (mut expected, mut seen, mut frames) = (Tally::default(), Tally::default(), Vec::new());
+        for _ in 0..count {
+            let (port, frame) = self.world.packet(random);
+            expected.expect(self.reference.process(port, &frame, self.now_ns));
+            let worker = bystander(&frame, self.workers.len());
+            self.wires[worker][port].0.borrow_mut().0.push_back(roomy(&frame));
+            frames.push(Frame(port, frame));
+        }
+        let before: Vec<Counters> = self.workers.iter().map(|worker| worker.counters().clone()).collect();
+        self.finish();
+        self.settle(going);
+        for (before, worker) in before.iter().zip(&self.workers) {
+            seen.consumed += worker.counters().consumed - before.consumed;
+            for (reason, count) in drops(before, worker.counters()) {
+                *seen.drops.entry(reason).or_default() += count;
+            }
+            assert!(worker.books().balanced());
+        }
+        for (port, wire) in self.wires.iter().flat_map(|wires| wires.iter().enumerate()) {
+            seen.sent.extend(wire.0.borrow_mut().1.drain(..).map(|frame| Frame(port, frame)));
+        }
+        if self.workers.len() > 1 {
+            // Each asks for the stations it needs.
+            for tally in [&mut expected, &mut seen] {
+                tally.sent.retain(|Frame(_, frame)| !is_question(frame));
+            }
+        }
+        for tally in [&mut expected, &mut seen] {
+            tally.forget_identifications(&self.world.setup);
+            tally.sent.sort();
+        }
+        (expected, seen, frames)
+    }
+
+    /// What both have counted for a session.
+    pub(super) fn usage(&mut self, session: Seid) -> (Vec<UsageCounts>, Vec<UsageCounts>) {
+        let query = Command::QueryUsage { session, urrs: vec![], token: 1, is_reported: false };
+        let told = self.command(query).into_iter().find_map(|notice| match notice {
+            Notice::Usage { counts, .. } => Some(counts),
+            _ => None,
+        });
+        let told = told.unwrap_or_default().into_iter().map(|counts| UsageCounts {
+            urr: counts.urr,
+            uplink_bytes: counts.uplink_bytes,
+            downlink_bytes: counts.downlink_bytes,
+            uplink_packets: counts.uplink_packets,
+            downlink_packets: counts.downlink_packets,
+            dropped_downlink_packets: counts.dropped_downlink_packets,
+            dropped_downlink_bytes: counts.dropped_downlink_bytes,
+        });
+        (self.reference.usage(session), told.collect())
+    }
+}
+
+/// The worker that a device would bring a frame to that hashes the outermost addresses.
+fn bystander(frame: &[u8], workers: usize) -> usize {
+    let tag = if frame.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };
+    let octets = frame.iter().skip(tag + 26).take(8).map(|octet| usize::from(*octet));
+    octets.fold(0, |hash, octet| hash * 31 + octet) % workers
+}
+
+/// Whether a frame asks for a station's address: by ARP, or by neighbour solicitation.
+fn is_question(frame: &[u8]) -> bool {
+    let is = |at: usize, octets: &[u8]| frame.get(at..at + octets.len()) == Some(octets);
+    (is(12, &[8, 6]) && is(20, &[0, 1])) || (is(12, &[0x86, 0xdd]) && is(20, &[58]) && is(54, &[135]))
+}
+
+fn config(setup: &Setup) -> Config {
+    let port = |(number, port): (usize, &reference::PortSetup)| PortConfig {
+        name: format!("port {number}"),
+        device: String::new(),
+        interface: port.interface,
+        instance: port.instance,
+        mac: MacAddress(port.mac),
+        address: port.ipv4,
+        address6: port.ipv6,
+        mtu: port.mtu,
+        vlan: None,
+        mss_clamp: false,
+        ethernet: false,
+        punt: None,
+    };
+    let route = |route: &reference::Route| Route {
+        prefix: route.prefix,
+        via: route.via,
+        instance: Some(route.instance),
+    };
+    Config {
+        ports: setup.ports.iter().enumerate().map(port).collect(),
+        routes: setup.routes.iter().map(route).collect(),
+        limits: Limits {
+            sessions: 64,
+            pdrs: 8_192,
+            flows: 1_024,
+            kept: 16_384,
+            kept_per_session: 16_384,
+            burst_ns: setup.burst_ns,
+            session_mbr: setup.session_mbr,
+            held_per_neighbour: setup.held_per_neighbour,
+            error_indications_per_s: u32::MAX,
+            icmp_errors_per_s: u32::MAX,
+            ..Limits::default()
+        },
+        echo: Echo::OFF,
+        resolvers: vec![],
+        epoch: 1,
+        seed: 7,
+    }
+}

@@ -1,0 +1,85 @@
+//! What became of packets, with the data plane and with the reference, but for what the reference says nothing about.
+
+use crate::{Counters, DropReason};
+use reference::{Fate, Outcome, Setup};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A frame and its port.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Frame(pub(super) usize, pub(super) Vec<u8>);
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.0)?;
+        self.1.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What became of some packets, whichever way it was found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// In any order: a copy may leave before its original.
+    pub(super) sent: Vec<Frame>,
+    pub(super) drops: BTreeMap<&'static str, u64>,
+    pub(super) consumed: u64,
+}
+
+impl Tally {
+    /// What is here and not there.
+    pub(super) fn without(&self, other: &Self) -> Self {
+        let mut rest = self.clone();
+        rest.sent.retain(|frame| !other.sent.contains(frame));
+        rest.drops.retain(|reason, count| other.drops.get(reason) != Some(count));
+        rest
+    }
+
+    /// Leaves out which datagram of ours a fragment is of: the reference does not say.
+    pub(super) fn forget_identifications(&mut self, setup: &Setup) {
+        for Frame(_, frame) in &mut self.sent {
+            forget_identification(setup, frame);
+        }
+    }
+
+    /// What the reference says.
+    pub(super) fn expect(&mut self, outcome: Outcome) {
+        for fate in outcome.copies.iter().chain([&outcome.fate]) {
+            match fate {
+                Fate::Dropped(reason) => *self.drops.entry(reason.name()).or_default() += 1,
+                Fate::Consumed => self.consumed += 1,
+                Fate::Sent | Fate::Held | Fate::Kept => {}
+            }
+        }
+        self.sent.extend(outcome.sent.into_iter().map(|(port, frame)| Frame(port, frame)));
+    }
+}
+
+/// Leaves out of an Ethernet frame what tells fragments of one datagram of ours from those of another.
+fn forget_identification(setup: &Setup, frame: &mut [u8]) {
+    let is_ours = |at: usize, is_ipv6: bool| {
+        setup.ports.iter().any(|port| match is_ipv6 {
+            false => frame.get(at..at + 4) == Some(&port.ipv4.addr().octets()),
+            true => port.ipv6.is_some_and(|net| frame.get(at..at + 16) == Some(&net.addr().octets())),
+        })
+    };
+    match frame {
+        [..] if frame.get(12..14) == Some(&[8, 0]) && is_ours(26, false) => {
+            let is_fragment = frame[20] & 0x3f != 0 || frame[21] != 0;
+            if is_fragment {
+                frame[18..20].fill(0);
+                frame[24..26].fill(0);
+            }
+        }
+        [..] if frame.get(12..14) == Some(&[0x86, 0xdd]) && is_ours(22, true) && frame[20] == 44 => {
+            frame[58..62].fill(0);
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn drops(before: &Counters, after: &Counters) -> BTreeMap<&'static str, u64> {
+    let counts = DropReason::ALL.iter().zip(before.drops.iter().zip(after.drops));
+    let new = counts.map(|(reason, (before, after))| (reason.name(), after - before));
+    // Packets kept for a user whose rules changed; the reference forgets them.
+    new.filter(|(name, count)| *count > 0 && *name != "buffer_dropped").collect()
+}
