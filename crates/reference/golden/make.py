@@ -3,7 +3,7 @@
 frames are built by scapy and none by our own code.
 
 Run it after adding a case: `python3 crates/reference/golden/make.py`. The fixture (ports, sessions, neighbours) is
-that of src/golden.rs, `wide_setup` and `wide_rules`.
+that of src/golden/wide.rs, `wide_setup` and `wide_rules`.
 """
 import pathlib
 import struct
