@@ -1,5 +1,6 @@
 //! Content rules in force: what the first packets of a flow make of it.
 
+use dpi::learn::Found;
 use dpi::matching::{Classifier, Facts, Layer, Outcome};
 use rules::{Application, ApplicationId, ApplicationTag};
 use std::collections::HashMap;
@@ -193,6 +194,32 @@ impl Detected {
             Some((Some(application), None)) => Application::Of(application),
             Some((application, Some(charged))) => Application::Charged(application, charged),
         }
+    }
+}
+
+/// Of what application a lookup was found to be, and under which circumstances: its answer is of the same, if these still hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OfQuery {
+    /// Of the rules that said so; the lowest bits alone are kept.
+    pub(crate) revision: u64,
+    pub(crate) dscp: u8,
+    pub(crate) detected: Detected,
+}
+
+impl OfQuery {
+    const DSCP_SHIFT: u32 = 16;
+    const REVISION_SHIFT: u32 = 24;
+
+    /// As one number. (It is never 0, as what was found is not, nor the largest one, as DSCP has six bits.)
+    pub(crate) const fn found(self) -> Option<Found> {
+        let circumstances = self.revision << Self::REVISION_SHIFT | (self.dscp as u64) << Self::DSCP_SHIFT;
+        Found::new(circumstances | self.detected.0 as u64)
+    }
+
+    /// What was found, if it was under the same circumstances.
+    pub(crate) fn if_as(self, found: Found) -> Option<Detected> {
+        let detected = Detected(found.get() as u16);
+        (Self { detected, ..self }.found() == Some(found)).then_some(detected)
     }
 }
 

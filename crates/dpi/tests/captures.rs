@@ -184,7 +184,7 @@ fn a_real_lookup_teaches_the_name_that_was_asked_for() {
         } else if found.tuple.protocol == protocol::UDP && source_port == 53 {
             let lookup =
                 Lookup { instance: 0, user: destination, user_port: destination_port, resolver: source };
-            learned += learner.answer(&lookup, &Message::parse(payload).unwrap(), 1).unwrap();
+            learned += learner.answer(&lookup, &Message::parse(payload).unwrap(), 1).unwrap().names;
         }
     }
     assert_eq!(learned, 3);

@@ -114,7 +114,7 @@ fn servers_of_flows_are_known_by_the_lookups_before_them() {
             if written.uplink {
                 learner.query(&lookup, &message, now_ms);
             } else {
-                assert!(learner.answer(&lookup, &message, now_ms).unwrap() > 0);
+                assert!(learner.answer(&lookup, &message, now_ms).unwrap().names > 0);
             }
         } else if written.position == 0 && label.transport != Transport::Udp {
             match learner.name((1, taken.tuple.source_address()), server, now_ms) {

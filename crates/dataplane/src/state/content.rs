@@ -8,8 +8,8 @@ pub(crate) use view::View;
 
 use super::waiting::{Ticket, Waiter, Waiting};
 use super::{FlowKey, SessionIndex};
-use crate::content::{ContentRules, Detected};
-use dpi::extract::dns::{Message, in_segment};
+use crate::content::{ContentRules, Detected, OfQuery};
+use dpi::extract::dns::{Message, Name, in_segment};
 use dpi::extract::{Request, Seen, Verdict};
 use dpi::learn::{Learner, Lookup};
 use dpi::matching::Facts;
@@ -115,16 +115,16 @@ impl Content {
         let Some((rules, memory)) = self.rules.as_deref().zip(self.memory.as_deref_mut()) else {
             return Detected::NONE;
         };
-        let name;
-        let facts = if view.is_dns() {
-            let lookup = view.lookup();
-            self.counts.names += lookup.map_or(0, |message| memory.learn(view, &message, now_ns));
-            name = lookup.map(|message| message.name());
-            view.facts_of(name.as_ref())
-        } else {
-            memory.facts_of_address(view, now_ns)
+        let message = if view.is_dns() { view.lookup() } else { None };
+        let detected = match message {
+            Some(message) => {
+                let (detected, names) = memory.detect_lookup(rules, (view, &message), now_ns);
+                self.counts.names += names;
+                detected
+            }
+            None if view.is_dns() => rules.detect(&view.facts()),
+            None => rules.detect(&memory.facts_of_address(view, now_ns)),
         };
-        let detected = rules.detect(&facts);
         self.count(detected);
         detected
     }
@@ -263,6 +263,36 @@ impl Memory {
         }
     }
 
+    /// Of what application a lookup is, or an answer, which is of what its query was; and how many names it taught. Takes note
+    /// of it.
+    fn detect_lookup(
+        &mut self,
+        rules: &ContentRules,
+        (view, message): (&View<'_>, &Message<'_>),
+        now_ns: u64,
+    ) -> (Detected, u64) {
+        let (lookup, now_ms) = (lookup(view), now_ns / 1_000_000);
+        let as_now = |detected| OfQuery { revision: rules.revision(), dscp: view.dscp(), detected };
+        let look = |name: &Name| rules.detect(&view.facts_of(Some(name)));
+        match view.direction {
+            Direction::Uplink => {
+                let name = message.name();
+                let detected = look(&name);
+                if let Some(found) = as_now(detected).found() {
+                    self.learner.query_found(&lookup, (message, &name), (found, now_ms));
+                }
+                (detected, 0)
+            }
+            Direction::Downlink => {
+                let answered = self.learner.answer(&lookup, message, now_ms).ok();
+                let found = answered.and_then(|answered| answered.found);
+                let known = found.and_then(|found| as_now(Detected::NOT_YET).if_as(found));
+                let detected = known.unwrap_or_else(|| look(&message.name()));
+                (detected, answered.map_or(0, |answered| answered.names as u64))
+            }
+        }
+    }
+
     /// Takes note of a lookup, or learns from its answer; how many names.
     fn learn(&mut self, view: &View<'_>, message: &Message<'_>, now_ns: u64) -> u64 {
         let lookup = lookup(view);
@@ -272,7 +302,10 @@ impl Memory {
                 self.learner.query(&lookup, message, now_ms);
                 0
             }
-            Direction::Downlink => self.learner.answer(&lookup, message, now_ms).unwrap_or_default() as u64,
+            Direction::Downlink => {
+                let answered = self.learner.answer(&lookup, message, now_ms);
+                answered.map_or(0, |answered| answered.names as u64)
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A worker and its engine together.
 
+mod answers;
 mod classes;
 mod content;
 mod copies;

@@ -21,6 +21,7 @@ use foldhash::quality::FoldHasher;
 use std::fmt;
 use std::hash::Hasher;
 use std::net::IpAddr;
+use std::num::NonZeroU64;
 use table::Table;
 
 /// Most bytes of a name that is learned; longer ones are few, and are not.
@@ -91,11 +92,25 @@ pub enum Ignored {
     Long,
 }
 
+/// What an answer taught.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Answered {
+    /// Addresses that have a name now.
+    pub names: usize,
+    /// What was found of the query.
+    pub found: Option<Found>,
+}
+
+/// What a caller found of a query, for its answer: any number of its own but the largest, which stands for nothing.
+pub type Found = NonZeroU64;
+
+const NOTHING: Found = Found::MAX;
+
 /// What was learned.
 pub struct Learner {
     config: Config,
     seed: SharedSeed,
-    queries: Table<()>,
+    queries: Table<Found>,
     /// Where resolvers' streams have got to.
     streams: Table<Boundary>,
     names: Table<Known>,
@@ -123,12 +138,22 @@ impl Learner {
 
     /// Takes note of a user's query to a resolver. What is no query is passed over.
     pub fn query(&mut self, lookup: &Lookup, message: &Message<'_>, now_ms: u64) {
+        self.query_found(lookup, (message, &message.name()), (NOTHING, now_ms));
+    }
+
+    /// The same of a query that something was found of; `name` is the message's.
+    pub fn query_found(
+        &mut self,
+        lookup: &Lookup,
+        (message, name): (&Message<'_>, &Name),
+        (found, now_ms): (Found, u64),
+    ) {
         if message.is_response {
             return;
         }
-        let key = self.question(lookup, message, &message.name());
+        let key = self.question(lookup, message, name);
         let until_ms = now_ms.saturating_add(self.config.answer_within_ms);
-        self.queries.insert(key, (now_ms, until_ms), ((), |()| true));
+        self.queries.insert(key, (now_ms, until_ms), (found, |_: &Found| true));
     }
 
     /// Says that a resolver accepts a connection: the sequence number of the first byte it will say.
@@ -170,21 +195,26 @@ impl Learner {
         self.among((instance, user(asker)), hasher.finish())
     }
 
-    /// Learns from an answer of a resolver. Returns how many addresses have a name now.
+    /// Learns from an answer of a resolver.
     ///
     /// # Errors
     /// Why nothing was learned.
-    pub fn answer(&mut self, lookup: &Lookup, message: &Message<'_>, now_ms: u64) -> Result<usize, Ignored> {
+    pub fn answer(
+        &mut self,
+        lookup: &Lookup,
+        message: &Message<'_>,
+        now_ms: u64,
+    ) -> Result<Answered, Ignored> {
         if !message.is_response || message.code != 0 {
             return Err(Ignored::NoAnswer);
         }
         let name = message.name();
         let key = self.question(lookup, message, &name);
-        self.queries.remove(key, now_ms).ok_or(Ignored::Unasked)?;
+        let found = self.queries.remove(key, now_ms).ok_or(Ignored::Unasked)?;
         let name = ArrayVec::try_from(name.as_slice()).map_err(|_| Ignored::Long)?;
         let tells_all = self.config.resolvers.contains(&lookup.resolver);
         let user = if tells_all { None } else { Some(user(lookup.user)) };
-        let mut learned = 0;
+        let mut names = 0;
         for (server, ttl_s) in message.addresses().take(ADDRESSES_MAX) {
             let Config { known_min_ms, known_max_ms, .. } = self.config;
             let known_ms = (u64::from(ttl_s) * 1_000).max(known_min_ms).min(known_max_ms);
@@ -193,9 +223,9 @@ impl Learner {
             let same = |old: &Known| (old.instance, old.user, old.server) == (lookup.instance, user, server);
             let table = if tells_all { &mut self.names } else { &mut self.own };
             table.insert(key, (now_ms, now_ms.saturating_add(known_ms)), (known, same));
-            learned += 1;
+            names += 1;
         }
-        Ok(learned)
+        Ok(Answered { names, found: Some(found).filter(|found| *found != NOTHING) })
     }
 
     /// The host at a server's address, in lower case, as far as a user may know; `None` where it is not known, or no more.

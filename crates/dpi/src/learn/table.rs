@@ -110,4 +110,4 @@ impl<V> Table<V> {
     }
 }
 
-const _: () = assert!(size_of::<Option<super::Known>>() <= 168 && size_of::<Option<()>>() == 1);
+const _: () = assert!(size_of::<Option<super::Known>>() <= 168 && size_of::<Option<super::Found>>() == 8);

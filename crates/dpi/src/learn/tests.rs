@@ -28,6 +28,11 @@ fn learner() -> Learner {
     Learner::new(Config { names: 64, queries: 64, seed: 9, ..Config::default() })
 }
 
+/// How many addresses got a name.
+fn names(learner: &mut Learner, told: &[u8], now_ms: u64) -> Result<usize, Ignored> {
+    learner.answer(&lookup(), &read(told), now_ms).map(|answered| answered.names)
+}
+
 fn known(learner: &Learner, server: &str, now_ms: u64) -> Option<String> {
     learner
         .name((1, lookup().user), address(server), now_ms)
@@ -38,10 +43,7 @@ fn known(learner: &Learner, server: &str, now_ms: u64) -> Option<String> {
 fn an_answer_to_a_query_names_its_servers_for_a_while() {
     let mut learner = learner();
     learner.query(&lookup(), &read(&query("A.example")), 100);
-    assert_eq!(
-        learner.answer(&lookup(), &read(&answer("a.example", &["198.51.100.1", "198.51.100.2"])), 200),
-        Ok(2)
-    );
+    assert_eq!(names(&mut learner, &answer("a.example", &["198.51.100.1", "198.51.100.2"]), 200), Ok(2));
     for server in ["198.51.100.1", "198.51.100.2"] {
         assert_eq!(known(&learner, server, 200), Some("a.example".to_owned()));
         assert_eq!(known(&learner, server, 199 + MINUTE), Some("a.example".to_owned()));
@@ -79,7 +81,7 @@ fn a_query_is_answered_once_and_not_by_a_query() {
     let mut learner = learner();
     learner.query(&lookup(), &read(&query("a.example")), 0);
     assert_eq!(learner.answer(&lookup(), &read(&query("a.example")), 1), Err(Ignored::NoAnswer));
-    assert_eq!(learner.answer(&lookup(), &read(&answer("a.example", &["198.51.100.1"])), 1), Ok(1));
+    assert_eq!(names(&mut learner, &answer("a.example", &["198.51.100.1"]), 1), Ok(1));
     assert_eq!(
         learner.answer(&lookup(), &read(&answer("a.example", &["198.51.100.2"])), 1),
         Err(Ignored::Unasked)
@@ -151,7 +153,7 @@ fn tables_never_grow_and_the_last_name_counts() {
         let name = format!("{number}.example");
         let server = format!("198.51.{}.{}", 100 + number / 250, number % 250);
         learner.query(&lookup(), &read(&query(&name)), number.into());
-        assert_eq!(learner.answer(&lookup(), &read(&answer(&name, &[&server])), number.into()), Ok(1));
+        assert_eq!(names(&mut learner, &answer(&name, &[&server]), number.into()), Ok(1));
         assert_eq!(known(&learner, &server, number.into()), Some(name));
     }
     assert_eq!(learner.memory_bytes(), memory);
@@ -172,4 +174,21 @@ fn a_name_that_is_too_long_is_told() {
     let long = format!("{}.{}.example", "a".repeat(60), "b".repeat(60));
     learner.query(&lookup(), &read(&query(&long)), 0);
     assert_eq!(learner.answer(&lookup(), &read(&answer(&long, &["198.51.100.1"])), 1), Err(Ignored::Long));
+}
+
+/// Only the answer gets it, and that once.
+#[test]
+fn what_was_found_of_a_query_is_told_with_its_answer() {
+    let mut learner = learner();
+    let told = answer("a.example", &["198.51.100.1"]);
+    let query = query("a.example");
+    let found = Found::new(7).unwrap();
+    learner.query_found(&lookup(), (&read(&query), &read(&query).name()), (found, 0));
+    let other = Lookup { user_port: 5_001, ..lookup() };
+    assert_eq!(learner.answer(&other, &read(&told), 1), Err(Ignored::Unasked));
+    let found = Some(found);
+    assert_eq!(learner.answer(&lookup(), &read(&told), 1), Ok(Answered { names: 1, found }));
+    assert_eq!(learner.answer(&lookup(), &read(&told), 1), Err(Ignored::Unasked));
+    learner.query(&lookup(), &read(&query), 0);
+    assert_eq!(learner.answer(&lookup(), &read(&told), 1), Ok(Answered { names: 1, found: None }));
 }

@@ -69,13 +69,17 @@ impl<'a> View<'a> {
         (self.network, self.tuple.source_address())
     }
 
+    pub(super) const fn dscp(&self) -> u8 {
+        self.tuple.tos >> 2
+    }
+
     /// What addresses tell.
     pub(super) fn facts(&self) -> Facts<'a> {
         Facts {
             server: self.tuple.destination_address(),
             server_port: self.tuple.destination_port,
             protocol: self.tuple.protocol,
-            dscp: self.tuple.tos >> 2,
+            dscp: self.dscp(),
             ..Facts::default()
         }
     }
