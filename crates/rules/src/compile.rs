@@ -28,6 +28,16 @@ pub enum Direction {
     Downlink,
 }
 
+impl Direction {
+    /// The other one.
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Uplink => Self::Downlink,
+            Self::Downlink => Self::Uplink,
+        }
+    }
+}
+
 impl Interface {
     /// The direction of packets that arrive here.
     pub const fn direction(self) -> Direction {

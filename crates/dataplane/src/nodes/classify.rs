@@ -90,12 +90,7 @@ pub(super) fn go_by<B: Buffer>(
     };
     let found = session.find(arrival);
     meta.step = found.unwrap_or(StepIndex::NONE);
-    // Of lookups every packet is looked at; flow labels differ within a flow. There is nothing to remember then.
-    let is_lookup = session.looks.application && arrival.remote_port == Some(DNS);
-    // Router solicitations have the key of whatever else the user tells its routers by ICMPv6.
-    let is_for_group = arrival.protocol == packet::protocol::ICMPV6 && arrival.remote.is_multicast();
-    let is_lasting = !session.looks.flow_label && !is_lookup && !is_for_group;
-    let step = if is_lasting { meta.step } else { StepIndex::NONE };
+    let step = if is_lasting(session, arrival) { meta.step } else { StepIndex::NONE };
     let class_matters = session.looks.traffic_class;
     let verdict = Verdict { step, generation: session.generation, class_matters, detected };
     if found.is_some() {
@@ -105,6 +100,16 @@ pub(super) fn go_by<B: Buffer>(
         state.flows.learn(meta.flow(), verdict, state.now_ns);
     }
     if found.is_some() { Next::To(NodeId::Far) } else { Next::drop(DropReason::NoPdr) }
+}
+
+/// Whether what is found of one packet is worth to be remembered for the next ones of its flow.
+#[inline]
+pub(super) fn is_lasting(session: &Session, arrival: &Arrival) -> bool {
+    // Of lookups every packet is looked at; flow labels differ within a flow.
+    let is_lookup = session.looks.application && arrival.remote_port == Some(DNS);
+    // Router solicitations have the key of whatever else the user tells its routers by ICMPv6.
+    let is_for_group = arrival.protocol == packet::protocol::ICMPV6 && arrival.remote.is_multicast();
+    !session.looks.flow_label && !is_lookup && !is_for_group
 }
 
 /// A packet as classifiers see it.

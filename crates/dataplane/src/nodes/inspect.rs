@@ -9,13 +9,13 @@
 //! A flow is known by the addresses its packets say, and anybody can say any. So only what is the session's by some rule is
 //! looked at, and only whose flow it is says what it is of.
 
-use super::classify::{arrival, go_by};
+use super::classify::{arrival, go_by, is_lasting};
 use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::receipt::Receipt;
-use crate::state::{SessionIndex, State, StepIndex, View};
+use crate::state::{Led, Place, SessionIndex, State, StepIndex, Verdict, View};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
 use rules::{Application, Arrival};
@@ -81,16 +81,17 @@ impl<B: Buffer> Node<B> for Inspect {
         };
         match (detected, ticket) {
             (None, Some(ticket)) => {
-                state.content.note(ticket, (meta.direction(), arrival), now_ns);
+                state.content.note(ticket, meta.flow(), (arrival, now_ns));
                 (packet.meta.waits, packet.meta.step) = (ticket, unknown);
                 Next::To(NodeId::Far)
             }
             (detected, ticket) => {
                 let detected = detected.unwrap_or(Detected::NONE);
-                if let Some(ticket) = ticket {
-                    state.settle(ticket, state.content.application(detected));
-                }
-                go_by_known(state, packet, &arrival, (known, detected))
+                let settle = |ticket| state.settle(ticket, state.content.application(detected));
+                let led = ticket.map(settle).unwrap_or_default();
+                let next = go_by_known(state, packet, &arrival, (known, detected));
+                lead_back(state, packet, &arrival, (led, detected));
+                next
             }
         }
     }
@@ -136,6 +137,26 @@ fn go_by_known<B: Buffer>(
     go_by(state, packet, &Arrival { application, ..*arrival }, detected)
 }
 
+/// What came the other way while the flow waited has shown by which rule the next packet there goes, which need not ask again.
+#[inline]
+fn lead_back<B: Buffer>(
+    state: &mut State,
+    packet: &Packet<B>,
+    arrival: &Arrival,
+    (led, detected): (Led, Detected),
+) {
+    let place = packet.meta.flow();
+    let direction = place.direction.opposite();
+    let Some((step, circumstances)) = led[direction as usize] else { return };
+    let Some(session) = state.sessions.get(packet.meta.session) else { return };
+    if !is_lasting(session, arrival) {
+        return;
+    }
+    let class_matters = session.looks.traffic_class;
+    let verdict = Verdict { step, generation: session.generation, class_matters, detected };
+    state.flows.learn(Place { direction, circumstances, ..place }, verdict, state.now_ns);
+}
+
 /// A fragment that says nothing of its flow goes where the flow does, and waits if that waits; alone, its addresses must do.
 #[cold]
 fn follow_flow<B: Buffer>(
@@ -146,7 +167,7 @@ fn follow_flow<B: Buffer>(
 ) -> Next {
     let (meta, now_ns) = (&packet.meta, state.now_ns);
     if let Some(ticket) = state.content.waits((&meta.key, meta.hash), meta.session) {
-        state.content.note(ticket, (meta.direction(), *arrival), now_ns);
+        state.content.note(ticket, meta.flow(), (*arrival, now_ns));
         (packet.meta.waits, packet.meta.step) = (ticket, unknown);
         return Next::To(NodeId::Far);
     }

@@ -3,11 +3,11 @@
 mod settling;
 mod view;
 
-pub(crate) use settling::WAITING_PER_SESSION;
+pub(crate) use settling::{Led, WAITING_PER_SESSION};
 pub(crate) use view::View;
 
 use super::waiting::{Ticket, Waiter, Waiting};
-use super::{FlowKey, SessionIndex};
+use super::{FlowKey, Place, SessionIndex};
 use crate::content::{ContentRules, Detected, OfQuery};
 use dpi::extract::dns::{Message, Name, in_segment};
 use dpi::extract::{Request, Seen, Verdict};
@@ -230,9 +230,9 @@ impl Content {
     }
 
     /// Notes a packet of a flow that goes on waiting.
-    pub(crate) fn note(&mut self, ticket: Ticket, packet: (Direction, Arrival), now_ns: u64) {
+    pub(crate) fn note(&mut self, ticket: Ticket, packet: Place<'_>, seen: (Arrival, u64)) {
         if let Some(memory) = &mut self.memory {
-            memory.waiting.note(ticket, packet, now_ns);
+            memory.waiting.note(ticket, packet, seen);
         }
     }
 }

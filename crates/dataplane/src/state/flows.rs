@@ -66,7 +66,7 @@ const LENGTH: u8 = 2;
 
 /// What a verdict was reached for besides the key: packets that differ in any of it that matters are classified anew. (So are
 /// those of another tunnel: the step itself tells which one its packets come in.)
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Circumstances {
     /// QFI in the low octet, port in the high one.
     pub(crate) arrival: u16,
@@ -240,7 +240,7 @@ impl Flows {
 
     /// A flow was found to be of an application elsewhere.
     pub(super) fn learn_application(&mut self, key: &FlowKey, detected: Detected, now_ns: u64) {
-        let circumstances = Circumstances { arrival: 0, class: 0, bytes: 0 };
+        let circumstances = Circumstances::default();
         let place = Place {
             key,
             hash: self.hash(key),

@@ -53,7 +53,7 @@ pub(crate) use budget::{Budget, Shared};
 pub(crate) use cells::{Cells, STEPS};
 pub(crate) use connections::{Connection, Connections};
 pub use content::ContentCounts;
-pub(crate) use content::{Content, Loading, Memory, View, WAITING_PER_SESSION};
+pub(crate) use content::{Content, Led, Loading, Memory, View, WAITING_PER_SESSION};
 pub(crate) use exits::Exit;
 pub(crate) use flow_key::FlowKey;
 pub use flows::flow_table_bytes;

@@ -2,6 +2,7 @@
 //! meanwhile, which is counted once it is known by which rules.
 
 use super::flow_key::FlowKey;
+use super::flows::{Circumstances, Place};
 use super::memory;
 use super::session::SessionIndex;
 use super::table::Table;
@@ -43,8 +44,10 @@ impl Ticket {
 /// What the packets of one direction have used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deferred {
-    /// The last of them, as classifiers see it.
+    /// The last of them, as classifiers see it...
     pub(crate) arrival: Option<Arrival>,
+    /// ... and as the flow table does.
+    pub(crate) circumstances: Circumstances,
     pub(crate) packets: u32,
     pub(crate) bytes: u32,
 }
@@ -187,9 +190,10 @@ impl Waiting {
     }
 
     /// Notes a packet of a flow that goes on waiting.
-    pub(crate) fn note(&mut self, ticket: Ticket, (direction, arrival): (Direction, Arrival), now_ns: u64) {
+    pub(crate) fn note(&mut self, ticket: Ticket, packet: Place<'_>, (arrival, now_ns): (Arrival, u64)) {
         let Some(waiter) = self.get(ticket) else { return };
-        waiter.deferred[direction as usize].arrival = Some(arrival);
+        let deferred = &mut waiter.deferred[packet.direction as usize];
+        (deferred.arrival, deferred.circumstances) = (Some(arrival), packet.circumstances);
         waiter.seen_ns = now_ns;
     }
 

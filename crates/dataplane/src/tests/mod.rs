@@ -39,6 +39,7 @@ mod starts;
 mod udp;
 mod usage;
 mod vlan;
+mod ways_back;
 
 use crate::config::{Config, Limits};
 use crate::counters::DropReason;

@@ -29,10 +29,7 @@ pub(super) fn renumber<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> 
     let quoted = is_icmp.then(|| Quoted::of(packet.buffer.data()))??;
     let session = state.sessions.cells.step(packet.meta.step).session;
     let direction = packet.meta.direction();
-    let way_of_quoted = match direction {
-        Direction::Uplink => Direction::Downlink,
-        Direction::Downlink => Direction::Uplink,
-    };
+    let way_of_quoted = direction.opposite();
     let key = FlowKey::new(quoted.flow(), way_of_quoted).beside(&own, session);
     // Nobody is told of others' connections, nor speaks of them.
     let hash = (key.user() == own.user()).then(|| state.flows.hash(&key))?;

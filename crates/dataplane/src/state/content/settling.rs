@@ -1,7 +1,7 @@
 //! Flows that wait until it is known what they are about, and what they use meanwhile.
 
 use crate::state::waiting::{Deferred, Ticket, Waiter};
-use crate::state::{FlowKey, SessionIndex, State};
+use crate::state::{Circumstances, FlowKey, SessionIndex, State, StepIndex};
 use dpi::matching::Facts;
 use rules::{Application, Arrival, Direction};
 
@@ -9,6 +9,10 @@ use rules::{Application, Arrival, Direction};
 const PATIENCE_NS: u64 = 10_000_000_000;
 /// Flows of one session that wait at once; others go by their addresses.
 pub(crate) const WAITING_PER_SESSION: u16 = 256;
+
+/// By which step packets of a flow go that came while it waited, by [`Direction`]; `None` where there were none, or that is not
+/// certain.
+pub(crate) type Led = [Option<(StepIndex, Circumstances)>; 2];
 
 /// A flow waits for another session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +51,14 @@ impl State {
         Some(memory.waiting.open(flow, session, self.now_ns))
     }
 
-    /// A flow waits no longer: what it has used is counted by the rules for its application.
-    pub(crate) fn settle(&mut self, ticket: Ticket, application: Application) {
-        let Some(session) = self.count_deferred(ticket, application) else { return };
+    /// A flow waits no longer: what it has used is counted by the rules for its application, and these are told.
+    pub(crate) fn settle(&mut self, ticket: Ticket, application: Application) -> Led {
+        let Some((session, led)) = self.count_deferred(ticket, application) else { return Led::default() };
         self.sessions.count_waiting(session, -1);
         if let Some(memory) = &mut self.content.memory {
             memory.waiting.close(ticket);
         }
+        led
     }
 
     /// A flow says nothing any more: its addresses must do, and the name that its server was last asked for by.
@@ -97,7 +102,7 @@ impl State {
         {
             match goes {
                 true => self.settle_silent(ticket),
-                false => drop(self.count_deferred(ticket, Application::None)),
+                false => _ = self.count_deferred(ticket, Application::None),
             }
             from = place + 1;
         }
@@ -144,18 +149,23 @@ impl State {
         };
         match refused {
             None => self.sessions.count_waiting(session, 1),
-            Some(waiter) => self.count_used(session, waiter.deferred, Application::None),
+            Some(waiter) => _ = self.count_used(session, waiter.deferred, Application::None),
         }
     }
 
-    fn count_deferred(&mut self, ticket: Ticket, application: Application) -> Option<SessionIndex> {
+    fn count_deferred(&mut self, ticket: Ticket, application: Application) -> Option<(SessionIndex, Led)> {
         let (session, deferred) = self.content.memory.as_mut()?.waiting.take(ticket)?;
-        self.count_used(session, deferred, application);
-        Some(session)
+        Some((session, self.count_used(session, deferred, application)))
     }
 
     /// Counts what a flow has used by the rules for an application.
-    fn count_used(&mut self, session: SessionIndex, deferred: [Deferred; 2], application: Application) {
+    fn count_used(
+        &mut self,
+        session: SessionIndex,
+        deferred: [Deferred; 2],
+        application: Application,
+    ) -> Led {
+        let mut led = Led::default();
         for (deferred, direction) in deferred.into_iter().zip([Direction::Uplink, Direction::Downlink]) {
             let Some(arrival) = deferred.arrival.filter(|_| deferred.packets > 0) else { continue };
             let arrival = Arrival { application, ..arrival };
@@ -163,6 +173,7 @@ impl State {
             // What was forwarded by the rule of some application is counted by it, if by no other.
             let any = Arrival { application: Application::Any, ..arrival };
             let certain = found.find(&arrival);
+            led[direction as usize] = certain.map(|at| (at, deferred.circumstances));
             let Some(at) = certain.or_else(|| found.find(&any)) else { continue };
             let step = self.sessions.cells.whole(at);
             let base = found.run.base;
@@ -175,5 +186,6 @@ impl State {
                 }
             }
         }
+        led
     }
 }
