@@ -13,7 +13,20 @@ use packet::gtpu::Template;
 use packet::{Buffer, ethernet, ipv4};
 use zerocopy::IntoBytes;
 
-/// Does to a packet what its step says, which is simple; `None`, and nothing done, where its quotas have to be looked at.
+/// Does to a packet what its step says, if that is simple; `None` where the long way has to be gone.
+#[inline]
+pub(super) fn finish<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Option<Next> {
+    if !state.sessions.cells.step(packet.meta.step).is_simple() {
+        return None;
+    }
+    match packet.meta.waits.is_some() {
+        true => enforce_waiting(state, packet),
+        false => enforce(state, packet),
+    }
+}
+
+/// Does to a packet what its step says, which is simple; `None` where its quotas have to be looked at: then those of packets behind
+/// it are, too.
 #[inline(always)]
 pub(super) fn enforce<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Option<Next> {
     let (ways, cells) = Ways::of(state);
@@ -29,7 +42,7 @@ pub(super) fn enforce<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> O
 
 /// As [`enforce`], of a packet whose flow waits to be of an application: the rules of that will count it.
 #[inline]
-pub(super) fn enforce_waiting<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Option<Next> {
+fn enforce_waiting<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Option<Next> {
     let (ways, cells) = Ways::of(state);
     let step = *cells.step(packet.meta.step);
     let (rate, count) = cells.rate_and_count(packet.meta.step, &step)?;

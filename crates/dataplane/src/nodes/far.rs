@@ -53,21 +53,10 @@ impl<B: Buffer> Node<B> for Far {
     /// What is simple is done at once, unless somebody wants to see every node's part in it.
     #[inline]
     fn pass(run: &mut Run<'_, B>, place: u8) -> Next {
-        let at_once =
-            if run.trace.is_none() { at_once(run.state, &mut run.packets[usize::from(place)]) } else { None };
-        at_once.unwrap_or_else(|| run.process::<Self>(place))
-    }
-}
-
-/// `None`, and nothing done, where the long way has to be gone.
-#[inline]
-fn at_once<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Option<Next> {
-    if !state.sessions.cells.step(packet.meta.step).is_simple() {
-        return None;
-    }
-    match packet.meta.waits.is_some() {
-        true => at_once::enforce_waiting(state, packet),
-        false => at_once::enforce(state, packet),
+        let is_watched = run.trace.is_some();
+        let packet = &mut run.packets[usize::from(place)];
+        let done = if is_watched { None } else { at_once::finish(run.state, packet) };
+        done.unwrap_or_else(|| run.process::<Self>(place))
     }
 }
 
