@@ -82,7 +82,7 @@ fn with_marked(mut rules: Rules) -> Rules {
     let mut pdr = rules.pdrs.iter().rfind(of_service).unwrap().clone();
     (pdr.id, pdr.precedence, pdr.urrs) = (PdrId(1_500), 1, vec![UrrId(MARKED)].into());
     let traffic_class = Some(TrafficClass { value: 0x28, mask: 0xff });
-    pdr.pdi.sdf_filters = vec![SdfFilter { traffic_class, ..SdfFilter::default() }].into();
+    pdr.pdi.sdf_filters = vec![SdfFilter { traffic_class, ..SdfFilter::default() }];
     rules.pdrs.push(pdr);
     rules.urrs.push(Urr { id: UrrId(MARKED), ..Urr::default() });
     rules
