@@ -94,6 +94,11 @@ impl Steering {
         (self.me, if self.workers == 0 { 1 } else { self.workers })
     }
 
+    /// Whether devices may bring packets of some port to any worker.
+    pub(crate) const fn is_mixed(&self) -> bool {
+        self.mixed != 0
+    }
+
     /// Where a user's packet of a port goes once its flow's key is known. Where the device may have brought it to any
     /// worker, nothing tells a branch which packet is whose, so there is none.
     #[inline]
