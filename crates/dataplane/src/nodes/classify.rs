@@ -30,6 +30,10 @@ impl<B: Buffer> Node<B> for Classify {
     }
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        // Most of such packets are to be looked at, and will be read there; what has ports is for no router.
+        if packet.meta.key.ports().is_some() && known(state, &packet.meta) == Some(Detected::NOT_YET) {
+            return Next::To(NodeId::Inspect);
+        }
         let Ok(found) = FiveTuple::parse(packet.buffer.data()) else {
             return Next::drop(DropReason::UserPacketMalformed);
         };
@@ -42,20 +46,24 @@ impl<B: Buffer> Node<B> for Classify {
         {
             return Next::To(NodeId::RouterSolicitation);
         }
-        let mut detected = Detected::NOT_YET;
-        if session.looks.application && state.content.is_loaded() {
-            detected = state.flows.detected(packet.meta.flow());
-            // Of a connection with a resolver, every packet may have another lookup in it.
-            if detected == Detected::NOT_YET
-                || is_to_resolver(&arrival)
-                || may_ask_again(&packet.meta, detected)
-            {
-                return Next::To(NodeId::Inspect);
-            }
-            arrival.application = state.content.application(detected);
+        let Some(detected) = known(state, &packet.meta) else {
+            return go_by(state, packet, &arrival, Detected::NOT_YET);
+        };
+        // Of a connection with a resolver, every packet may have another lookup in it.
+        if detected == Detected::NOT_YET || is_to_resolver(&arrival) || may_ask_again(&packet.meta, detected)
+        {
+            return Next::To(NodeId::Inspect);
         }
+        arrival.application = state.content.application(detected);
         go_by(state, packet, &arrival, detected)
     }
+}
+
+/// Of what application a packet's flow is known to be; `None` where its session does not ask.
+#[inline]
+fn known(state: &State, meta: &Meta) -> Option<Detected> {
+    let asks = state.sessions.get(meta.session)?.looks.application && state.content.is_loaded();
+    asks.then(|| state.flows.detected(meta.flow()))
 }
 
 fn is_to_resolver(arrival: &Arrival) -> bool {
@@ -113,22 +121,24 @@ pub(super) fn is_lasting(session: &Session, arrival: &Arrival) -> bool {
 }
 
 /// A packet as classifiers see it.
+#[inline]
 pub(crate) fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
-    let normal = match meta.direction() {
-        Direction::Uplink => *tuple,
-        Direction::Downlink => tuple.reversed(),
-    };
     let upper = match tuple.fragment {
         true => UpperLayer::of_fragment(&meta.key),
-        false => UpperLayer::shown(&normal),
+        false => UpperLayer::shown(tuple, meta.direction()),
+    };
+    let (from, to) = (tuple.source_address(), tuple.destination_address());
+    let (ue, remote) = match meta.direction() {
+        Direction::Uplink => (from, to),
+        Direction::Downlink => (to, from),
     };
     Arrival {
         source: meta.source,
         instance: meta.instance,
         teid: meta.tunnelled().then_some(Teid(meta.teid)),
         qfi: Qfi::new(meta.qfi),
-        ue: normal.source_address(),
-        remote: normal.destination_address(),
+        ue,
+        remote,
         protocol: upper.protocol,
         ue_port: upper.ports.map(|ports| ports.0),
         remote_port: upper.ports.map(|ports| ports.1),
@@ -148,14 +158,19 @@ struct UpperLayer {
 }
 
 impl UpperLayer {
-    /// Of a packet as it goes up, which shows it.
-    fn shown(normal: &FiveTuple) -> Self {
-        let has_ports = packet::protocol::has_ports(normal.protocol);
+    /// Of a packet that shows it.
+    #[inline]
+    fn shown(tuple: &FiveTuple, direction: Direction) -> Self {
+        let has_ports = packet::protocol::has_ports(tuple.protocol);
+        let ports = match direction {
+            Direction::Uplink => (tuple.source_port, tuple.destination_port),
+            Direction::Downlink => (tuple.destination_port, tuple.source_port),
+        };
         Self {
-            protocol: normal.protocol,
-            ports: has_ports.then_some((normal.source_port, normal.destination_port)),
+            protocol: tuple.protocol,
+            ports: has_ports.then_some(ports),
             // Over IPv6, AH is an extension header in front of the protocol.
-            spi: (normal.spi != 0).then_some(normal.spi),
+            spi: (tuple.spi != 0).then_some(tuple.spi),
         }
     }
 
