@@ -1,7 +1,7 @@
 //! Which users are told a prefix.
 
 use crate::fixture::{Bench, N3, SIX, six};
-use rules::{FarId, FlowDescription, PdrId, SdfFilter};
+use rules::{ApplicationId, FarId, FlowDescription, PdrId, SdfFilter};
 use std::net::Ipv4Addr;
 
 /// A device asks for routers, through the tunnel of [`SIX`].
@@ -51,6 +51,23 @@ fn who_has_a_single_address_is_told_no_prefix() {
         assert_eq!(bench.sent(N3).len(), told, "{prefix}");
         assert!(bench.worker.books().balanced());
     }
+}
+
+/// What asks for routers is no flow of an application, and nobody looks for one in it.
+#[test]
+fn who_has_rules_for_applications_is_told_a_prefix_too() {
+    let mut bench = Bench::new();
+    let mut rules = six();
+    let mut pdr = rules.pdrs.iter().find(|pdr| pdr.pdi.f_teid.is_some()).unwrap().clone();
+    (pdr.id, pdr.precedence, pdr.pdi.application) = (PdrId(9), 1, ApplicationId::new("video"));
+    rules.pdrs.push(pdr);
+    bench.put(SIX, 1, rules);
+    let text = "id=1 precedence=1 rating-group=1 application=video host=video.example\n";
+    bench.engine.load(super::content::content(text, 1, &bench));
+    bench.settle();
+    bench.receive(N3, &solicitation());
+    bench.settle();
+    assert_eq!(bench.sent(N3).len(), 1);
 }
 
 /// Who has solicitations brought to itself, but by an address that only its control process is reached by, hears nothing of them.
