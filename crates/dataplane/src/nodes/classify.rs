@@ -30,8 +30,9 @@ impl<B: Buffer> Node<B> for Classify {
     }
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let known = known(state, &packet.meta);
         // Most of such packets are to be looked at, and will be read there; what has ports is for no router.
-        if packet.meta.key.ports().is_some() && known(state, &packet.meta) == Some(Detected::NOT_YET) {
+        if packet.meta.key.ports().is_some() && known == Some(Detected::NOT_YET) {
             return Next::To(NodeId::Inspect);
         }
         let Ok(found) = FiveTuple::parse(packet.buffer.data()) else {
@@ -46,7 +47,7 @@ impl<B: Buffer> Node<B> for Classify {
         {
             return Next::To(NodeId::RouterSolicitation);
         }
-        let Some(detected) = known(state, &packet.meta) else {
+        let Some(detected) = known else {
             return go_by(state, packet, &arrival, Detected::NOT_YET);
         };
         // Of a connection with a resolver, every packet may have another lookup in it.
