@@ -6,7 +6,7 @@ use super::{Engine, merge};
 use crate::trace::Tracer;
 use crate::worker::{Listing, Order};
 use dplink::{Event, Notice, PathState, PeerStatistics, Trace, TraceFilter};
-use rules::{Rules, Triggers};
+use rules::{Rules, Triggers, Urr, Volume};
 
 /// A trace that runs in all workers.
 pub(super) struct Tracing {
@@ -78,8 +78,11 @@ impl Engine {
     }
 }
 
-/// Whether a control plane waits to hear of a session's packets that do not get to the user, or of traffic that begins.
+/// Whether a control plane waits to hear of a session's packets that do not get to the user, of traffic that begins, or of packets
+/// that miss a quota of nothing: counts do not say that.
 pub(super) fn asks_to_hear(rules: &Rules) -> bool {
-    let starts = |urr: &rules::Urr| urr.triggers.contains(Triggers::START_OF_TRAFFIC);
-    rules.fars.iter().any(rules::Far::notifies) || rules.urrs.iter().any(starts)
+    let starts = |urr: &Urr| urr.triggers.contains(Triggers::START_OF_TRAFFIC);
+    let is_nothing = |quota: Volume| [quota.total, quota.uplink, quota.downlink].contains(&Some(0));
+    let misses = |urr: &Urr| urr.volume_quota.is_some_and(is_nothing);
+    rules.fars.iter().any(rules::Far::notifies) || rules.urrs.iter().any(|urr| starts(urr) || misses(urr))
 }

@@ -45,7 +45,7 @@ pub(super) fn is_beyond_quota<B: Buffer>(state: &mut State, packet: &Packet<B>, 
         return false;
     }
     let Some(place) = state.used_up(step) else { return false };
-    state.remind((step.session, place));
+    state.remind((step.session, place), |state| state.start_of(packet));
     true
 }
 

@@ -48,8 +48,7 @@ impl Asked {
         let quota = Bound::new(usage.quota);
         let asked = Self {
             threshold: Bound::new(usage.threshold),
-            // A quota of nothing was never used up: whoever gave it knows.
-            quota_told: is_reached(&quota, &Count::default()),
+            quota_told: false,
             quota,
             drops: Drops::new(usage.dropped_downlink),
             grant: usage.quota_grant,
@@ -75,7 +74,7 @@ impl Asked {
         carry(&mut self.threshold, &old.threshold, count, same);
         let same = self.grant == old.grant && limits(&self.quota) == limits(&old.quota);
         carry(&mut self.quota, &old.quota, count, same);
-        self.quota_told = if same { old.quota_told } else { is_reached(&self.quota, count) };
+        self.quota_told = same && old.quota_told;
     }
 
     /// Limits count from now.
@@ -83,7 +82,7 @@ impl Asked {
         for bound in self.threshold.iter_mut().chain(&mut self.quota) {
             bound.begin(count);
         }
-        self.quota_told = is_reached(&self.quota, count);
+        self.quota_told = false;
     }
 
     pub(super) fn is_start_due(&self) -> bool {
@@ -126,8 +125,9 @@ impl Asked {
         self.drops.as_ref().map_or([0; 2], |drops| drops.so_far)
     }
 
-    /// Who was told of the start may not have heard; whether anybody was.
+    /// Who was told of the start, or of a packet that there was no quota for, may not have heard; whether anybody was of the start.
     pub(super) fn await_start(&mut self) -> bool {
+        self.quota_told = false;
         self.awaited.is_some() && std::mem::take(&mut self.start_told)
     }
 

@@ -91,16 +91,23 @@ impl State {
         }
     }
 
-    /// Tells that a quota is used up, where there was no room to before.
+    /// A packet came that there was no quota for. Tells that the quota is used up, where there was no room to before, or it was one of
+    /// nothing; and that traffic has started: who waits for that may have given nothing until then (TS 29.244 5.4.11). `start` says
+    /// what the packet is.
     #[cold]
-    pub(crate) fn remind(&mut self, at: (SessionIndex, u16)) {
+    pub(crate) fn remind(&mut self, at: (SessionIndex, u16), start: impl FnOnce(&Self) -> Option<Start>) {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
-        let now_ns = self.now_ns;
         let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
-        if self.used.len() < USED_MAX && ledger.is_end_untold(&account.count) {
-            let (cause, counts) = (UsageCause::VolumeQuota, ledger.counts(&account.count, now_ns));
-            self.used.push(Used { seid, cause, counts });
-            ledger.told(&mut account.count, cause, now_ns);
+        let due = ledger.missed(&account.count);
+        let start = if due.start { start(self) } else { None };
+        for cause in due.causes(start) {
+            let now_ns = self.now_ns;
+            let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+            if self.used.len() < USED_MAX {
+                let counts = ledger.counts(&account.count, now_ns);
+                self.used.push(Used { seid, cause, counts });
+                ledger.told(&mut account.count, cause, now_ns);
+            }
         }
     }
 

@@ -73,8 +73,13 @@ impl Ledger {
         self.asks(|asked| asked.is_used_up(count))
     }
 
-    /// Whether the quota is used up, and nobody was told for want of room.
-    pub(crate) fn is_end_untold(&self, count: &Count) -> bool {
+    /// What is due with a packet that is not counted, as there is no quota for it.
+    pub(crate) fn missed(&self, count: &Count) -> Due {
+        Due { start: self.asks(Asked::is_start_due), threshold: false, quota: self.is_end_untold(count) }
+    }
+
+    /// Whether the quota is used up, and nobody was told.
+    fn is_end_untold(&self, count: &Count) -> bool {
         self.asks(|asked| asked.is_quota_due(count))
     }
 

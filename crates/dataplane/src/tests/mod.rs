@@ -28,6 +28,7 @@ mod online;
 mod paths;
 mod programs;
 mod punt;
+mod quotas;
 pub(crate) mod rates;
 mod readdress;
 mod redirect;

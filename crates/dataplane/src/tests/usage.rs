@@ -6,16 +6,13 @@ use crate::counters::DropReason;
 use crate::fixture::{Bench, METERED, N3, N6, config, metered, rules};
 use dplink::{Command, Desired, Notice, Start, UsageCause, UsageCounts};
 use proptest::prelude::*;
-use rules::{
-    ApplyAction, DroppedDownlink, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeaderCreation,
-    PdrId, Rules, Seid, Teid, Triggers, Urr, UrrId, Volume,
-};
+use rules::{ApplyAction, DroppedDownlink, PdrId, Rules, Seid, Triggers, Urr, UrrId, Volume};
 
 /// Bytes of the user's packets in these tests, less the payload.
 const HEADERS: u64 = 28;
 
 /// A frame to the user of [`METERED`], with so many bytes in a UDP datagram.
-fn downlink(payload: usize) -> Vec<u8> {
+pub(super) fn downlink(payload: usize) -> Vec<u8> {
     let ip = packet::ipv4::Header::new(
         [203, 0, 113, 80].into(),
         [10, 60, 0, METERED as u8].into(),
@@ -29,7 +26,7 @@ fn downlink(payload: usize) -> Vec<u8> {
     frame
 }
 
-fn with_urr(urr: Urr) -> Rules {
+pub(super) fn with_urr(urr: Urr) -> Rules {
     let mut rules = rules(METERED);
     rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![urr.id].into());
     rules.urrs = vec![urr];
@@ -41,7 +38,7 @@ fn threshold(id: u32, total: u64) -> Urr {
     Urr { id: UrrId(id), volume_threshold: Some(volume), ..Urr::default() }
 }
 
-fn told(notices: &[Notice]) -> Vec<(UsageCause, u64)> {
+pub(super) fn told(notices: &[Notice]) -> Vec<(UsageCause, u64)> {
     let of = |notice: &Notice| match notice {
         Notice::Usage { cause, counts, .. } => {
             counts.first().map(|counts| (*cause, counts.uplink_bytes + counts.downlink_bytes))
@@ -51,7 +48,7 @@ fn told(notices: &[Notice]) -> Vec<(UsageCause, u64)> {
     notices.iter().filter_map(of).collect()
 }
 
-fn query(bench: &mut Bench) -> UsageCounts {
+pub(super) fn query(bench: &mut Bench) -> UsageCounts {
     let command = Command::QueryUsage { session: Seid(METERED), urrs: vec![], token: 7, is_reported: true };
     bench.engine.handle(command).unwrap();
     match &bench.settle()[..] {
@@ -228,120 +225,6 @@ fn a_query_is_a_report_and_thresholds_begin_anew() {
     assert_eq!(told(&bench.settle()), []);
     bench.receive(N6, &downlink(72));
     assert_eq!(told(&bench.settle()), [(UsageCause::VolumeThreshold, 500)]);
-}
-
-#[test]
-fn a_new_quota_lets_packets_pass_again_and_the_same_one_does_not() {
-    let mut bench = Bench::new();
-    let mut rules = metered();
-    bench.put(METERED, 1, rules.clone());
-    bench.settle();
-    let pass = |bench: &mut Bench| {
-        (0..4).for_each(|_| bench.receive(N6, &downlink(32)));
-        bench.settle();
-        bench.sent(N3).len()
-    };
-    assert_eq!(pass(&mut bench), 2);
-    rules.pdrs[0].precedence = 7;
-    bench.put(METERED, 2, rules.clone());
-    bench.settle();
-    assert_eq!(pass(&mut bench), 0);
-    rules.urrs[0].quota_grant += 1;
-    bench.put(METERED, 3, rules);
-    bench.settle();
-    assert_eq!(pass(&mut bench), 2);
-}
-
-/// The rules of [`METERED`], and what its URR's packets do once 100 bytes have passed.
-fn with_quota_far(far: Far) -> Rules {
-    let mut rules = metered();
-    rules.urrs[0].quota_far = Some(far.id);
-    rules.fars.push(far);
-    rules
-}
-
-/// Into a tunnel to a station of the core.
-fn portal() -> Far {
-    let tunnel = OuterHeaderCreation::gtpu(Teid(0x999), [10, 50, 0, 1].into());
-    let forwarding = ForwardingParameters {
-        destination_interface: Interface::Core,
-        instance: Instance::DEFAULT,
-        outer_header_creation: Some(tunnel),
-        dscp: None,
-    };
-    Far { id: FarId(3), forwarding: Some(forwarding), ..metered().fars[0].clone() }
-}
-
-/// A quota for URR 1 of 100 bytes, of which each packet takes 60.
-#[test]
-fn beyond_a_quota_packets_go_by_its_far_until_there_is_a_new_one() {
-    let mut bench = Bench::new();
-    let rules = with_quota_far(portal());
-    bench.put(METERED, 1, rules.clone());
-    bench.settle();
-    let mut causes = Vec::new();
-    for _ in 0..4 {
-        bench.receive(N6, &downlink(32));
-        causes.extend(told(&bench.settle()));
-    }
-    assert_eq!(causes, [(UsageCause::VolumeQuota, 120)], "told once, by the packet that uses it up");
-    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (2, 2));
-    assert_eq!(query(&mut bench).downlink_packets, 4, "what leaves is counted, wherever it goes");
-    let mut more = rules;
-    more.urrs[0].quota_grant += 1;
-    bench.put(METERED, 2, more);
-    bench.settle();
-    bench.receive(N6, &downlink(32));
-    bench.settle();
-    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (1, 0));
-    assert!(bench.worker.books().balanced());
-}
-
-/// Where the FAR keeps packets, they go once there is a new quota.
-#[test]
-fn a_quota_may_be_waited_for() {
-    let mut bench = Bench::new();
-    let wait = Far { id: FarId(3), apply_action: ApplyAction::Buffer, ..metered().fars[0].clone() };
-    let mut rules = with_quota_far(wait);
-    bench.put(METERED, 1, rules.clone());
-    bench.settle();
-    for _ in 0..3 {
-        bench.receive(N6, &downlink(32));
-        bench.settle();
-    }
-    assert_eq!((bench.sent(N3).len(), bench.worker.books().held), (2, 1));
-    rules.urrs[0].quota_grant += 1;
-    bench.put(METERED, 2, rules);
-    bench.settle();
-    assert_eq!((bench.sent(N3).len(), bench.worker.books().held), (1, 0));
-}
-
-/// Where a packet of a vector uses the quota up, those behind it are too late to go elsewhere; none of them passes.
-#[test]
-fn no_vector_overdraws_a_quota() {
-    let mut bench = Bench::new();
-    bench.put(METERED, 1, with_quota_far(portal()));
-    bench.settle();
-    (0..10).for_each(|_| bench.receive(N6, &downlink(32)));
-    bench.settle();
-    let late = bench.worker.counters().drops[DropReason::QuotaExhausted as usize];
-    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len(), late), (2, 0, 8));
-    (0..10).for_each(|_| bench.receive(N6, &downlink(32)));
-    bench.settle();
-    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (0, 10));
-}
-
-/// The first quota of a time that has run out: whoever gave it knows.
-#[test]
-fn a_quota_of_nothing_is_not_told() {
-    let mut bench = Bench::new();
-    let mut rules = with_quota_far(portal());
-    rules.urrs[0].volume_quota = Some(Volume { total: Some(0), ..Volume::default() });
-    bench.put(METERED, 1, rules);
-    bench.settle();
-    bench.receive(N6, &downlink(32));
-    assert_eq!(told(&bench.settle()), []);
-    assert_eq!(bench.sent(N6).len(), 1);
 }
 
 #[test]

@@ -1,0 +1,154 @@
+//! Volume quotas: what their end stops, where packets go then, and who is told.
+
+use super::usage::{downlink, query, told, with_urr};
+use crate::counters::DropReason;
+use crate::fixture::{Bench, METERED, N3, N6, metered};
+use dplink::{Command, Desired, UsageCause};
+use rules::{
+    ApplyAction, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeaderCreation, Rules, Seid,
+    Teid, Triggers, Urr, UrrId, Volume,
+};
+
+#[test]
+fn a_new_quota_lets_packets_pass_again_and_the_same_one_does_not() {
+    let mut bench = Bench::new();
+    let mut rules = metered();
+    bench.put(METERED, 1, rules.clone());
+    bench.settle();
+    let pass = |bench: &mut Bench| {
+        (0..4).for_each(|_| bench.receive(N6, &downlink(32)));
+        bench.settle();
+        bench.sent(N3).len()
+    };
+    assert_eq!(pass(&mut bench), 2);
+    rules.pdrs[0].precedence = 7;
+    bench.put(METERED, 2, rules.clone());
+    bench.settle();
+    assert_eq!(pass(&mut bench), 0);
+    rules.urrs[0].quota_grant += 1;
+    bench.put(METERED, 3, rules);
+    bench.settle();
+    assert_eq!(pass(&mut bench), 2);
+}
+
+/// The rules of [`METERED`], and what its URR's packets do once 100 bytes have passed.
+fn with_quota_far(far: Far) -> Rules {
+    let mut rules = metered();
+    rules.urrs[0].quota_far = Some(far.id);
+    rules.fars.push(far);
+    rules
+}
+
+/// Into a tunnel to a station of the core.
+fn portal() -> Far {
+    let tunnel = OuterHeaderCreation::gtpu(Teid(0x999), [10, 50, 0, 1].into());
+    let forwarding = ForwardingParameters {
+        destination_interface: Interface::Core,
+        instance: Instance::DEFAULT,
+        outer_header_creation: Some(tunnel),
+        dscp: None,
+    };
+    Far { id: FarId(3), forwarding: Some(forwarding), ..metered().fars[0].clone() }
+}
+
+/// A quota for URR 1 of 100 bytes, of which each packet takes 60.
+#[test]
+fn beyond_a_quota_packets_go_by_its_far_until_there_is_a_new_one() {
+    let mut bench = Bench::new();
+    let rules = with_quota_far(portal());
+    bench.put(METERED, 1, rules.clone());
+    bench.settle();
+    let mut causes = Vec::new();
+    for _ in 0..4 {
+        bench.receive(N6, &downlink(32));
+        causes.extend(told(&bench.settle()));
+    }
+    assert_eq!(causes, [(UsageCause::VolumeQuota, 120)], "told once, by the packet that uses it up");
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (2, 2));
+    assert_eq!(query(&mut bench).downlink_packets, 4, "what leaves is counted, wherever it goes");
+    let mut more = rules;
+    more.urrs[0].quota_grant += 1;
+    bench.put(METERED, 2, more);
+    bench.settle();
+    bench.receive(N6, &downlink(32));
+    bench.settle();
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (1, 0));
+    assert!(bench.worker.books().balanced());
+}
+
+/// Where the FAR keeps packets, they go once there is a new quota.
+#[test]
+fn a_quota_may_be_waited_for() {
+    let mut bench = Bench::new();
+    let wait = Far { id: FarId(3), apply_action: ApplyAction::Buffer, ..metered().fars[0].clone() };
+    let mut rules = with_quota_far(wait);
+    bench.put(METERED, 1, rules.clone());
+    bench.settle();
+    for _ in 0..3 {
+        bench.receive(N6, &downlink(32));
+        bench.settle();
+    }
+    assert_eq!((bench.sent(N3).len(), bench.worker.books().held), (2, 1));
+    rules.urrs[0].quota_grant += 1;
+    bench.put(METERED, 2, rules);
+    bench.settle();
+    assert_eq!((bench.sent(N3).len(), bench.worker.books().held), (1, 0));
+}
+
+/// Where a packet of a vector uses the quota up, those behind it are too late to go elsewhere; none of them passes.
+#[test]
+fn no_vector_overdraws_a_quota() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, with_quota_far(portal()));
+    bench.settle();
+    (0..10).for_each(|_| bench.receive(N6, &downlink(32)));
+    bench.settle();
+    let late = bench.worker.counters().drops[DropReason::QuotaExhausted as usize];
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len(), late), (2, 0, 8));
+    (0..10).for_each(|_| bench.receive(N6, &downlink(32)));
+    bench.settle();
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (0, 10));
+}
+
+/// It was never used up: who gave it is told by the first packet that misses it, wherever that goes, once for each time it is given,
+/// and again where it may not have been heard.
+#[test]
+fn a_quota_of_nothing_is_told_by_the_first_packet_that_misses_it() {
+    for goes_on in [true, false] {
+        let mut bench = Bench::new();
+        let mut rules = with_quota_far(portal());
+        rules.urrs[0].volume_quota = Some(Volume { total: Some(0), ..Volume::default() });
+        rules.urrs[0].quota_far = rules.urrs[0].quota_far.filter(|_| goes_on);
+        let ends = |bench: &mut Bench| {
+            bench.receive(N6, &downlink(32));
+            told(&bench.settle()).into_iter().map(|(cause, _)| cause).collect::<Vec<_>>()
+        };
+        for grant in 2..4 {
+            rules.urrs[0].quota_grant = grant;
+            bench.put(METERED, grant.into(), rules.clone());
+            assert_eq!(told(&bench.settle()), []);
+            assert_eq!([ends(&mut bench), ends(&mut bench)], [vec![UsageCause::VolumeQuota], vec![]]);
+        }
+        bench.engine.handle(Command::ResyncBegin { recovery_time_stamp: 7 }).unwrap();
+        bench.engine.handle(Command::Put(Desired::new(Seid(METERED), 3, rules))).unwrap();
+        bench.engine.handle(Command::ResyncEnd).unwrap();
+        bench.settle();
+        assert_eq!([ends(&mut bench), ends(&mut bench)], [vec![UsageCause::VolumeQuota], vec![]]);
+        assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (0, if goes_on { 6 } else { 0 }));
+    }
+}
+
+/// TS 29.244 5.4.11: who waits for traffic to start may let none pass until then.
+#[test]
+fn a_start_is_told_by_a_packet_that_there_is_no_quota_for() {
+    let mut bench = Bench::new();
+    let quota = Some(Volume { total: Some(0), ..Volume::default() });
+    let (id, triggers) = (UrrId(1), Triggers::START_OF_TRAFFIC);
+    bench.put(METERED, 1, with_urr(Urr { id, triggers, volume_quota: quota, ..Urr::default() }));
+    bench.settle();
+    bench.receive(N6, &downlink(32));
+    let causes = told(&bench.settle());
+    assert!(matches!(causes[..], [(UsageCause::StartOfTraffic(Some(_)), 0), (UsageCause::VolumeQuota, 0)]));
+    bench.receive(N6, &downlink(32));
+    assert_eq!((told(&bench.settle()), bench.sent(N3).len()), (vec![], 0));
+}
