@@ -319,6 +319,7 @@ fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, clock: 
         queried: query.map_or(&[], |query| &query.urrs),
         reference: query.and_then(|query| query.reference),
         removed: usage::removed(before, &next.rules, &modifying.taken.given).collect(),
+        parted: usage::parted(before, &next.rules, &modifying.taken.given),
         tell_starts: usage::telling_starts(&next.rules).collect(),
     };
     usage::tell_asked(&mut next.usage, before, &asked, clock)

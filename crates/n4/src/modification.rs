@@ -99,7 +99,8 @@ impl Node {
         usage::apply(&mut next.usage, changed, (&taken.given, silence), self.clock());
         let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
         let removed = usage::removed(&before.rules, &next.rules, &taken.given).collect();
-        let query = with_others(query, changed, removed);
+        let parted = usage::parted(&before.rules, &next.rules, &taken.given);
+        let query = with_others(query, changed, (removed, parted));
         Ok((next, Modifying { taken, silence, query, drop_buffered, replaced: vec![] }))
     }
 }
@@ -124,17 +125,18 @@ fn query(request: &SessionModificationRequest, rules: &Rules) -> Result<Option<Q
 }
 
 /// What reports along with what is asked about, or with what goes, is to be as new as that. What gives its name to another is as well:
-/// the data plane counts on for that one, and tells nothing of a removal.
+/// the data plane counts on for that one, and tells nothing of a removal. So is what stays without a PDR.
 fn with_others(
     query: Option<Query>,
     (before, after): (&Rules, &Rules),
-    removed: Vec<UrrId>,
+    (removed, parted): (Vec<UrrId>, Vec<UrrId>),
 ) -> Option<Query> {
     let query = query.unwrap_or_default();
-    let reporting = query.urrs.iter().chain(&removed).copied().collect();
+    let reporting = query.urrs.iter().chain(&removed).chain(&parted).copied().collect();
     let mut others = usage::linked(before, &reporting);
     others.retain(|urr| !reporting.contains(urr));
     let is_replaced = |id: &UrrId| !query.urrs.contains(id) && after.urrs.iter().any(|urr| urr.id == *id);
     others.extend(removed.into_iter().filter(is_replaced));
+    others.extend(parted.into_iter().filter(|id| !query.urrs.contains(id)));
     Some(Query { others, ..query }).filter(|query| !(query.urrs.is_empty() && query.others.is_empty()))
 }

@@ -2,11 +2,13 @@
 
 use super::account::elapse;
 use super::due::is_held;
+use super::monitoring::in_force;
 use super::{macs, monitoring};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Triggers, Urr, UrrId};
 use session::{Counts, Inactivity, UrrUsage, UsageRecord, Used};
+use std::collections::BTreeSet;
 
 /// What a request gives a URR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +47,19 @@ pub(crate) fn removed<'a>(
     before.urrs.iter().map(|urr| urr.id).filter(move |id| !stays(*id))
 }
 
+/// The URRs that stay, of which a PDR made use before a change and none does after it (TS 29.244 8.2.41, TERMR).
+pub(crate) fn parted(before: &Rules, after: &Rules, given: &[Given]) -> Vec<UrrId> {
+    let named = |rules: &Rules| rules.pdrs.iter().flat_map(|pdr| pdr.urrs.iter().copied()).collect();
+    let are_same = before.pdrs.len() == after.pdrs.len()
+        && before.pdrs.iter().zip(&after.pdrs).all(|(before, after)| before.urrs == after.urrs);
+    if are_same {
+        return vec![];
+    }
+    let (before_it, after_it): (BTreeSet<UrrId>, BTreeSet<UrrId>) = (named(before), named(after));
+    let gone: BTreeSet<UrrId> = removed(before, after, given).collect();
+    before_it.difference(&after_it).filter(|id| !gone.contains(id)).copied().collect()
+}
+
 /// Usage as it is after a change that is made now: in the order of the rules after it. `silence` is a new inactivity timer,
 /// 0 for none.
 pub(crate) fn apply(
@@ -70,6 +85,7 @@ pub(crate) fn apply(
         let of_it = record.urrs.iter_mut().zip(&after.urrs).filter(|(usage, _)| usage.urr == given.urr);
         of_it.for_each(|(usage, urr)| give(usage, urr, given, clock));
     }
+    record.urrs.iter_mut().zip(&after.urrs).for_each(|(usage, urr)| release(usage, urr, now));
     if let Some(timer_s) = silence {
         let timer = Inactivity { timer_s, active_ms: now, heard_ms: now, is_reported: false };
         record.inactivity = Some(timer).filter(|timer| timer.timer_s > 0);
@@ -107,6 +123,7 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     }
     if given.time_quota {
         usage.granted.duration_ms = usage.known.duration_ms;
+        usage.fired &= !Trigger::TIMQU;
     }
     if given.volume_quota || given.time_quota || given.validity {
         usage.granted.at_ms = now;
@@ -122,6 +139,26 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     if given.is_new || given.monitoring_time || given.additional_monitoring {
         monitoring::give(usage, urr, clock);
     }
+}
+
+/// Who has no quota any more is not held up for want of one; and time that is to run at once waits for no packet from now on
+/// (TS 29.244 8.2.68, ISTM).
+fn release(usage: &mut UrrUsage, urr: &Urr, now: u64) {
+    if usage.is_blocked && !has_quota(usage, urr) {
+        usage.unblock();
+        usage.fired &= !Trigger::QUHTI;
+    }
+    if urr.immediate_start && !usage.is_running {
+        usage.is_running = true;
+        usage.known.at_ms = now;
+    }
+}
+
+/// Whether any is left of those whose end has stopped packets.
+fn has_quota(usage: &UrrUsage, urr: &Urr) -> bool {
+    let in_force = in_force(usage, urr);
+    let is_for_packets = in_force.volume_quota.is_some() || urr.quota_holding_time_s.is_some();
+    in_force.time_quota_s.is_some() || is_held(usage) && is_for_packets
 }
 
 /// A start that nobody was told of, and of which this URR tells.

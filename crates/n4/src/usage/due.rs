@@ -155,13 +155,14 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Without quota packets do not pass, which the data plane must be told.
+    /// Without quota packets do not pass, which the data plane must be told. The end of one of nothing is told once a packet comes.
     fn time_quota(&mut self, seconds: Option<u32>) {
         let Some(limit) = seconds.filter(|_| !self.usage.is_blocked) else { return };
         if self.is_used_up(ms(limit), self.usage.granted) {
             self.usage.is_blocked = true;
             self.found.rules_changed = true;
-            self.usage.due |= if self.wants(Triggers::TIME_QUOTA) { Trigger::TIMQU } else { 0 };
+            let is_told = limit > 0 && self.wants(Triggers::TIME_QUOTA);
+            self.usage.due |= if is_told { Trigger::TIMQU } else { 0 };
         }
     }
 
@@ -190,7 +191,7 @@ impl<'a> Look<'a> {
         if threshold.is_some_and(|limit| is_reached(limit, known - since.counts)) {
             self.usage.due |= Trigger::VOLTH;
         }
-        let quota = in_force.volume_quota.filter(|_| self.wants(Triggers::VOLUME_QUOTA));
+        let quota = in_force.volume_quota.filter(|_| self.wants(Triggers::VOLUME_QUOTA)).map(of_something);
         let is_new = self.usage.fired & Trigger::VOLQU == 0;
         if is_new && quota.is_some_and(|limit| is_reached(limit, known - self.usage.granted.counts)) {
             self.fire(Trigger::VOLQU);
@@ -201,6 +202,23 @@ impl<'a> Look<'a> {
 /// Whether it is for want of packets that none pass, and not because time is used up: any quota ends that.
 pub(super) const fn is_held(usage: &UrrUsage) -> bool {
     usage.is_blocked && usage.fired & Trigger::QUHTI != 0
+}
+
+/// The triggers of a packet that there was no quota for, while none passes: of quotas of nothing, as no use has ended them. Their end
+/// is told with the first packet that misses them, for only then is there anything to ask for.
+pub(super) fn missed(usage: &UrrUsage, urr: &Urr) -> u32 {
+    let InForce { volume_quota, time_quota_s, .. } = in_force(usage, urr);
+    let is_nothing = volume_quota.is_some_and(|quota| is_reached(quota, Counts::default()));
+    let wants = |trigger, is_missed| is_missed && urr.triggers.contains(trigger);
+    let volume = if wants(Triggers::VOLUME_QUOTA, is_nothing) { Trigger::VOLQU } else { 0 };
+    let time = if wants(Triggers::TIME_QUOTA, time_quota_s == Some(0)) { Trigger::TIMQU } else { 0 };
+    volume | time
+}
+
+/// Of a quota, the volumes that may be used.
+fn of_something(quota: Volume) -> Volume {
+    let some = |octets: Option<u64>| octets.filter(|octets| *octets > 0);
+    Volume { total: some(quota.total), uplink: some(quota.uplink), downlink: some(quota.downlink) }
 }
 
 fn is_reached(limit: Volume, used: Counts) -> bool {

@@ -32,7 +32,7 @@ mod tell;
 mod wanted;
 
 pub(crate) use account::{begin_anew, hear, hear_last, new_epoch};
-pub(crate) use apply::{Given, apply, removed};
+pub(crate) use apply::{Given, apply, parted, removed};
 pub(crate) use further::{MOST_FURTHER, information, split, without_flow};
 pub(crate) use macs::hear_macs;
 pub(crate) use plan::{Circumstances, Meter, Step, linked};

@@ -112,6 +112,7 @@ pub(super) fn pass(usage: &mut UrrUsage, it: Monitoring) {
     }
     if it.time_quota_s.is_some() {
         usage.granted.duration_ms = usage.known.duration_ms;
+        usage.fired &= !Trigger::TIMQU;
         usage.unblock();
     }
 }

@@ -1,6 +1,6 @@
 //! A session's next step: look, ask, report, wait.
 
-use super::due::{Found, Look};
+use super::due::{Found, Look, missed};
 use super::tell::tell;
 use super::{SILENCE, macs, ms};
 use crate::silence::Again;
@@ -125,6 +125,15 @@ pub(crate) struct Circumstances {
     pub(crate) turn_ms: Option<u64>,
 }
 
+/// What a trigger of the data plane means to who asked for such. Of a URR that no packets pass for, it tells of those that come.
+fn meant(usage: &UrrUsage, rule: &Urr, (wanted, trigger): (Triggers, u32)) -> u32 {
+    match (trigger, usage.is_blocked) {
+        (Trigger::START, _) | (_, false) => trigger * u32::from(rule.triggers.contains(wanted)),
+        (Trigger::VOLQU, true) => missed(usage, rule),
+        (_, true) => 0,
+    }
+}
+
 impl Meter {
     /// The data plane tells of a trigger itself, with the counts of that moment. A trigger nobody asked for is
     /// nothing.
@@ -136,10 +145,11 @@ impl Meter {
     ) {
         let mut pairs = record.urrs.iter_mut().zip(&rules.urrs);
         let Some((usage, rule)) = pairs.find(|(usage, _)| usage.urr == urr) else { return };
-        let once = Trigger::VOLQU | Trigger::START;
-        if rule.triggers.contains(wanted) && !usage.is_blocked && usage.fired & trigger & once == 0 {
-            usage.fired |= trigger & once;
-            usage.due |= trigger;
+        let once = Trigger::VOLQU | Trigger::TIMQU | Trigger::START;
+        let triggers = meant(usage, rule, (wanted, trigger)) & !(usage.fired & once);
+        if triggers != 0 {
+            usage.fired |= triggers & once;
+            usage.due |= triggers;
             self.told.insert(urr);
         }
     }

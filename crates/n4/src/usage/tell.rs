@@ -46,6 +46,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) reference: Option<u32>,
     /// URRs that go.
     pub(crate) removed: Vec<UrrId>,
+    /// URRs that stay without a PDR.
+    pub(crate) parted: Vec<UrrId>,
     /// URRs that tell of starts afterwards, be they others by the names of such that go.
     pub(crate) tell_starts: Vec<UrrId>,
 }
@@ -70,14 +72,15 @@ pub(crate) fn tell_asked(
     clock: Clock,
 ) -> Vec<UsageReport> {
     let mut reports = Vec::new();
-    let reporting: BTreeSet<UrrId> = asked.queried.iter().chain(&asked.removed).copied().collect();
+    let ended = [&asked.removed[..], &asked.parted].concat();
+    let reporting: BTreeSet<UrrId> = asked.queried.iter().chain(&ended).copied().collect();
     let mut along = linked(rules, &reporting);
     along.retain(|urr| !reporting.contains(urr));
     let UsageRecord { urrs, macs, starts, .. } = record;
     for (usage, urr) in urrs.iter_mut().zip(&rules.urrs) {
         let triggers = |list: &[UrrId], trigger| if list.contains(&urr.id) { trigger } else { 0 };
         let queried = triggers(asked.queried, Trigger::IMMER);
-        let asked_for = queried | triggers(&asked.removed, Trigger::TERMR) | triggers(&along, Trigger::LIUSA);
+        let asked_for = queried | triggers(&ended, Trigger::TERMR) | triggers(&along, Trigger::LIUSA);
         if asked_for != 0 {
             elapse(usage, urr, clock.now_ms);
             let reference = asked.reference.filter(|_| queried != 0);
@@ -93,7 +96,7 @@ pub(crate) fn tell_asked(
 /// The last reports of a session that ends now.
 pub(crate) fn tell_all(record: &mut SessionRecord, clock: Clock) -> Vec<UsageReport> {
     let removed = record.rules.urrs.iter().map(|urr| urr.id).collect();
-    let asked = Asked { queried: &[], reference: None, removed, tell_starts: vec![] };
+    let asked = Asked { queried: &[], reference: None, removed, parted: vec![], tell_starts: vec![] };
     tell_asked(&mut record.usage, &record.rules, &asked, clock)
 }
 
@@ -120,7 +123,8 @@ impl Interval {
 fn part(usage: &mut UrrUsage, urr: &Urr, interval: Interval, (triggers, clock): (u32, Clock)) -> UsageReport {
     let ntp = |moment_ms: u64| ntp(moment_ms, clock);
     let (Interval { start, end, .. }, (first, last)) = (interval, interval.packets());
-    let duration_ms = end.duration_ms.saturating_sub(start.duration_ms);
+    // Of whole seconds, so that what one report leaves of a second the next ones tell.
+    let duration_s = (end.duration_ms / 1_000).saturating_sub(start.duration_ms / 1_000);
     let ur_seqn = usage.sequence;
     usage.sequence = ur_seqn.wrapping_add(1);
     UsageReport {
@@ -133,7 +137,7 @@ fn part(usage: &mut UrrUsage, urr: &Urr, interval: Interval, (triggers, clock): 
             .methods
             .volume
             .then(|| volume(end.counts - start.counts, usage.tells_packets)),
-        duration_measurement: urr.methods.duration.then_some((duration_ms / 1_000) as u32),
+        duration_measurement: urr.methods.duration.then_some(duration_s as u32),
         time_of_first_packet: first.map(ntp),
         time_of_last_packet: last.map(ntp),
         ..UsageReport::default()

@@ -59,6 +59,7 @@ mod pfds;
 mod predefined;
 mod predefined_anew;
 mod predefined_charged;
+mod quotas;
 mod refusals;
 mod replaced;
 mod reports;

@@ -85,18 +85,33 @@ impl Counter {
 
     /// Nothing passes without quota, or a PDR.
     fn passes(&self) -> bool {
-        let quota = self.rule.volume_quota.unwrap_or_default();
-        self.is_named && !self.rule.inactive && !reaches(quota, self.since(self.quota_from))
+        self.is_named && !self.rule.inactive && !self.is_used_up()
+    }
+
+    fn is_used_up(&self) -> bool {
+        reaches(self.rule.volume_quota.unwrap_or_default(), self.since(self.quota_from))
+    }
+
+    /// A packet each way comes that may not pass.
+    fn miss(&mut self) -> Vec<UsageCause> {
+        let mut causes = vec![];
+        if self.is_named && self.is_used_up() {
+            causes.extend(self.start());
+            causes.extend((!self.is_exhausted).then_some(UsageCause::VolumeQuota));
+            self.is_exhausted = true;
+        }
+        causes
+    }
+
+    fn start(&mut self) -> Option<UsageCause> {
+        let is_start = !self.start_told && self.rule.triggers.contains(Triggers::START_OF_TRAFFIC);
+        self.start_told |= is_start;
+        is_start.then_some(UsageCause::StartOfTraffic(None))
     }
 
     /// Counts a packet each way of so many bytes.
     fn count(&mut self, (uplink, downlink): (u64, u64), now: Time) -> Vec<UsageCause> {
-        let quota = self.rule.volume_quota.unwrap_or_default();
-        let mut causes = vec![];
-        if !self.start_told && self.rule.triggers.contains(Triggers::START_OF_TRAFFIC) {
-            self.start_told = true;
-            causes.push(UsageCause::StartOfTraffic(None));
-        }
+        let mut causes: Vec<UsageCause> = self.start().into_iter().collect();
         (self.uplink, self.downlink) = (self.uplink + uplink, self.downlink + downlink);
         self.packets = (self.packets.0 + u64::from(uplink > 0), self.packets.1 + u64::from(downlink > 0));
         (self.first, self.last) = (self.first.or(Some(now)), Some(now));
@@ -104,7 +119,7 @@ impl Counter {
             self.threshold_from = (self.uplink, self.downlink);
             causes.push(UsageCause::VolumeThreshold);
         }
-        if reaches(quota, self.since(self.quota_from)) && !self.is_exhausted {
+        if self.is_used_up() && !self.is_exhausted {
             self.is_exhausted = true;
             causes.push(UsageCause::VolumeQuota);
         }
@@ -165,10 +180,14 @@ impl Plane {
     pub fn count(&mut self, session: Seid, bytes: (u64, u64), now: Time) -> Vec<Notice> {
         let counters = self.sessions.get_mut(&session).into_iter().flat_map(BTreeMap::values_mut);
         let counted = &mut self.counted;
-        let told = counters.filter(|counter| counter.passes()).flat_map(|counter| {
-            let total = counted.entry(counter.rule.id).or_default();
-            *total = (total.0 + bytes.0, total.1 + bytes.1);
-            let causes = counter.count(bytes, now);
+        let told = counters.flat_map(|counter| {
+            let causes = if counter.passes() {
+                let total = counted.entry(counter.rule.id).or_default();
+                *total = (total.0 + bytes.0, total.1 + bytes.1);
+                counter.count(bytes, now)
+            } else {
+                counter.miss()
+            };
             let counts = counter.counts(now);
             counter.first = counter.first.filter(|_| causes.is_empty());
             causes.into_iter().map(move |cause| Notice::Usage { session, cause, counts: vec![counts] })
