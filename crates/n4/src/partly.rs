@@ -14,7 +14,7 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     ),
     (
         ie::F_TEID,
-        "IPv6 where the node has none",
+        "IPv6 where the node has none; a TEID that the session has at another address of ours, too (cause 73)",
         &[&[2, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]],
     ),
     (
@@ -69,6 +69,11 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
         &[&[0, 0x04], &[0, 0x10], &[0, 0x20], &[0, 0x40], &[0, 0, 1], &[0, 0, 2]],
     ),
     (ie::MEASUREMENT_INFORMATION, "SSPOC, ASPOC, CIAM", &[&[0x20], &[0x40], &[0x80]]),
+    (
+        ie::QER_CORRELATION_ID,
+        "one of sessions that are with another worker: added to a session later, or where that worker is full (cause 75)",
+        &[],
+    ),
     (ie::PACKET_RATE, "APRC", &[&[5, 0, 0, 9, 0, 1]]),
 ];
 
