@@ -12,10 +12,11 @@ use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Pending, Session, Work, desired};
 use crate::translate::Taken;
 use crate::usage;
+use crate::user_index::Place;
 use dplink::{Desired, Event, Notice, RefusalCause, UsageCounts};
 use machine::Clock;
-use pfcp::{Cause, Message, SessionModificationResponse, UsageReport};
-use rules::{FTeid, Rules, Seid};
+use pfcp::{Cause, FailedRuleId, Message, SessionModificationResponse, UsageReport};
+use rules::{FTeid, Pdr, PdrId, Rules, Seid};
 use session::{AnswerRecord, SessionRecord};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ impl Node {
             Notice::Applied { session, revision, removed } => self.applied(*session, *revision, removed),
             Notice::Refused { session, revision, cause, reason } => {
                 self.note(Level::Warning, format!("the data plane refuses session {session}: {reason}"));
-                self.fail_by(*session, Some(*revision), cause_of(*cause));
+                let refusal = self.refused(*session, *cause);
+                self.fail_by(*session, Some(*revision), refusal);
                 self.not_taken_back(*session);
             }
             Notice::Removed { session, usage } => self.removed(*session, usage),
@@ -89,7 +91,7 @@ impl Node {
                 Level::Warning,
                 format!("session {seid} would have more rules than the data plane can be told of"),
             );
-            return self.fail_by(seid, Some(revision), Cause::NoResourcesAvailable);
+            return self.fail_by(seid, Some(revision), Refusal::of(Cause::NoResourcesAvailable));
         }
         self.deadlines.push_back((deadline, seid, revision));
         self.out.push(order);
@@ -219,10 +221,10 @@ impl Node {
     /// may have obeyed after all. A deletion does not fail: no control plane asks for it again, and the user's address would
     /// be taken for ever. What is known of its usage must do. `revision` tells which request is meant, if only one is.
     pub(crate) fn fail(&mut self, seid: Seid, revision: Option<u64>) {
-        self.fail_by(seid, revision, Cause::SystemFailure);
+        self.fail_by(seid, revision, Refusal::of(Cause::SystemFailure));
     }
 
-    fn fail_by(&mut self, seid: Seid, revision: Option<u64>, cause: Cause) {
+    fn fail_by(&mut self, seid: Seid, revision: Option<u64>, refusal: Refusal) {
         // What gives way comes back with the failure of what it gives way to.
         let is_it = |pending: &mut Box<Pending>| {
             revision.is_none_or(|revision| pending.revision == revision)
@@ -246,7 +248,7 @@ impl Node {
             }
             Work::Delete | Work::Yield => {}
         }
-        self.refuse(&pending.asked, cp_seid, Refusal::of(cause));
+        self.refuse(&pending.asked, cp_seid, refusal);
         self.go_on(seid);
         self.attend(seid);
     }
@@ -288,7 +290,37 @@ impl Node {
             if !self.sessions.look(seid, Session::has_been_deleted) {
                 self.note(Level::Warning, format!("the data plane is silent about session {seid}"));
             }
-            self.fail_by(seid, Some(revision), self.cause_of_lateness());
+            self.fail_by(seid, Some(revision), Refusal::of(self.cause_of_lateness()));
+        }
+    }
+}
+
+impl Node {
+    /// What a control plane is told of the data plane's reason (TS 29.244 8.2.1): of what another session has, the PDR that
+    /// asks for it (7.5.3.1, Failed Rule ID).
+    fn refused(&self, seid: Seid, cause: RefusalCause) -> Refusal {
+        match cause {
+            RefusalCause::Taken => self.taken_by_another(seid),
+            RefusalCause::Full => Refusal::of(Cause::NoResourcesAvailable),
+            RefusalCause::Unfit => Refusal::of(Cause::SystemFailure),
+        }
+    }
+
+    fn taken_by_another(&self, seid: Seid) -> Refusal {
+        let refusal = Refusal::of(Cause::RuleCreationModificationFailure);
+        let Some(session) = self.sessions.get(seid) else { return refusal };
+        let rules = match session.pending.as_deref() {
+            Some(Pending { work: Work::Modify(next, _), .. }) => &next.rules,
+            _ => &session.record.rules,
+        };
+        let is_taken = |place: &Place| self.sessions.at(*place).is_some_and(|other| other != seid);
+        let asks = |pdr: &Pdr| Place::of_pdi(&pdr.pdi).find(is_taken).map(|place| (pdr.id, place.ie()));
+        match rules.pdrs.iter().find_map(asks) {
+            Some((PdrId(pdr), ie)) => {
+                let failed_rule_id = Some(FailedRuleId::Pdr(pdr));
+                Refusal { offending_ie: Some(ie), failed_rule_id, ..refusal }
+            }
+            None => refusal,
         }
     }
 }
@@ -296,15 +328,6 @@ impl Node {
 /// Users' addresses of our pools that a session has.
 fn addresses_of(record: &SessionRecord) -> &[IpAddr] {
     record.extras.as_ref().map_or(&[], |extras| &extras.addresses)
-}
-
-/// What a control plane is told of the data plane's reason (TS 29.244 8.2.1).
-const fn cause_of(cause: RefusalCause) -> Cause {
-    match cause {
-        RefusalCause::Taken => Cause::RuleCreationModificationFailure,
-        RefusalCause::Full => Cause::NoResourcesAvailable,
-        RefusalCause::Unfit => Cause::SystemFailure,
-    }
 }
 
 /// What the data plane is told of a modification: the session as it will be, and what is done but once.

@@ -22,12 +22,22 @@ impl Place {
         record.rules.pdrs.iter().flat_map(|pdr| Self::of_pdi(&pdr.pdi))
     }
 
-    fn of_pdi(pdi: &Pdi) -> impl Iterator<Item = Self> {
+    /// Those of a PDR.
+    pub(crate) fn of_pdi(pdi: &Pdi) -> impl Iterator<Item = Self> {
         let instance = pdi.instance;
         let own = pdi.ue_ipv4.map(|address| IpNet::from(std::net::IpAddr::V4(address)));
         let own = own.into_iter().chain(pdi.ue_ipv6.map(IpNet::V6));
         let behind = pdi.framed_routes.iter().map(move |route| Self::Behind(instance, *route));
         own.map(move |net| Self::User(instance, net)).chain(behind)
+    }
+
+    /// The IE that asks for it.
+    pub(crate) const fn ie(self) -> u16 {
+        match self {
+            Self::User(..) => pfcp::ie::UE_IP_ADDRESS,
+            Self::Behind(_, IpNet::V4(_)) => pfcp::ie::FRAMED_ROUTE,
+            Self::Behind(_, IpNet::V6(_)) => pfcp::ie::FRAMED_IPV6_ROUTE,
+        }
     }
 
     /// The same, but one that the place before was already: rules both ways name one user.

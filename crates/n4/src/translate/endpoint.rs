@@ -1,7 +1,7 @@
 //! Traffic endpoints (TS 29.244 feature PDIU). A PDI that names one is translated as if it said what the endpoint says.
 
 use super::address::Origin;
-use super::pdr::{unavailable_endpoint, written};
+use super::pdr::{of_pdr, unavailable_endpoint, written};
 use super::{Translator, framed};
 use crate::refusal::Refusal;
 use crate::values;
@@ -37,7 +37,8 @@ impl Translator<'_> {
             return Ok(Cow::Borrowed(pdi));
         }
         let origin = Origin { pool, network_instance: pdi.network_instance.as_ref() };
-        let (ue_ip_addresses, chosen) = self.addresses(&pdi.ue_ip_addresses, origin)?;
+        let addresses = self.addresses(&pdi.ue_ip_addresses, origin);
+        let (ue_ip_addresses, chosen) = addresses.map_err(|refusal| of_pdr(refusal, pdr))?;
         if !chosen.is_empty() {
             self.tell(pdr, |created| created.ue_ip_addresses = chosen);
         }

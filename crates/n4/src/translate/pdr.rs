@@ -111,7 +111,7 @@ impl Translator<'_> {
     /// Of an application that nobody knows no packet would ever match (TS 29.244 8.2.1, cause 81). One that the PDR has already
     /// was known once.
     fn application(&self, pdr: PdrId, octets: &[u8]) -> Result<ApplicationId, Refusal> {
-        let application = values::application(octets)?;
+        let application = values::application(octets).map_err(|refusal| of_pdr(refusal, pdr))?;
         let had = self.pdrs.get(pdr).and_then(|pdr| pdr.pdi.application.as_ref());
         match had == Some(&application) || self.pfds.know(application.name()) {
             true => Ok(application),
@@ -201,7 +201,7 @@ const fn no_endpoint(unavailable: Unavailable, pdr: PdrId) -> Refusal {
     of_pdr(unavailable_endpoint(unavailable), pdr)
 }
 
-const fn of_pdr(refusal: Refusal, pdr: PdrId) -> Refusal {
+pub(super) const fn of_pdr(refusal: Refusal, pdr: PdrId) -> Refusal {
     Refusal { failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)), ..refusal }
 }
 

@@ -243,6 +243,26 @@ fn what_the_data_plane_has_no_room_for_or_gave_to_another_is_refused_so() {
     }
 }
 
+/// The data plane says no more than that it is another's; whose rule asks for it is known here.
+#[test]
+fn a_rule_that_asks_for_what_another_session_has_is_named() {
+    let mut lab = Lab::associated();
+    established(&mut lab, request());
+    (lab.obedience, lab.refusal) = (Obedience::Refuses, RefusalCause::Taken);
+    for (is_route, expected) in [(false, ie::UE_IP_ADDRESS), (true, ie::FRAMED_ROUTE)] {
+        let mut other = establishment(78);
+        if is_route {
+            let pdi = &mut other.create_pdrs[1].pdi;
+            pdi.ue_ip_addresses = vec![smf::ue([10, 60, 0, 77].into())];
+            pdi.carried.push(route("192.168.9.1/24 10.60.0.77 1"));
+        }
+        let refused = answer(&mut lab, other);
+        assert_eq!(refused.cause, Cause::RuleCreationModificationFailure);
+        let blamed = (refused.offending_ie, refused.failed_rule_id);
+        assert_eq!(blamed, (Some(expected), Some(FailedRuleId::Pdr(2))));
+    }
+}
+
 #[test]
 fn the_feature_is_advertised() {
     let mut lab = Lab::new(crate::common::config());
