@@ -13,7 +13,7 @@ export ANCHORLINE_REQUIRE_E2E ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build release demo test e2e bench bench-quick bench-pfcp bench-check decoders differential fuzz miri lint clean
+.PHONY: help setup build release package demo test e2e bench bench-quick bench-pfcp bench-check decoders differential fuzz miri lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ build: setup ## Build the executables, optimised
 
 release: setup ## Build the executable as packages carry it, guided by what a first build does; three times a build
 	@scripts/release.sh
+
+package: release ## Make a Debian package of that, into target/package
+	@scripts/package.sh
 
 demo: build ## Run the demo; ARGS="--keep" leaves it running for a look
 	@$(TARGET)/release/demo $(ARGS)

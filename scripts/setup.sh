@@ -2,9 +2,9 @@
 # Installs what a fresh Debian 12 lacks to build, test and run Anchorline. Prints one line for each thing it does.
 set -euo pipefail
 
-# Build: DPDK, bindgen's clang, a C compiler, and a C++ compiler for the fuzzer. Run and test: the programs the laboratory is made of.
+# Build: DPDK, bindgen's clang, a C compiler, a C++ compiler for the fuzzer, and what makes a package. Run and test: the programs the laboratory is made of.
 packages=(
-    ca-certificates clang-14 g++ gcc libc6-dev libclang-14-dev libdpdk-dev make pkg-config
+    ca-certificates clang-14 dpkg-dev g++ gcc libc6-dev libclang-14-dev libdpdk-dev make pkg-config
     bind9-dnsutils coreutils curl ethtool iperf3 iproute2 iputils-ping openssl procps
     python3-pip python3-scapy tcpdump tshark util-linux wireshark-common
 )

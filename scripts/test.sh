@@ -44,6 +44,9 @@ fi
 scripts/decoders.sh
 decoders=$?
 
+scripts/check-package.sh
+package=$?
+
 scripts/lint.sh
 lint=$?
 
@@ -63,14 +66,15 @@ if [ -n "${CI:-}" ] && [ -f bench/baseline.json ]; then
     advise
 fi
 
-# A test program that crashed left no result: it counts as one failure. So do the decoders, and the linters.
-awk -v tests="$tests" -v disk="$disk" -v decoders="$decoders" -v lint="$lint" '
+# A test program that crashed left no result: it counts as one failure. So do the decoders, the package and the linters.
+awk -v tests="$tests" -v disk="$disk" -v decoders="$decoders" -v package="$package" -v lint="$lint" '
     /^full disk:/ { again = 1 }
     # What was skipped before and has passed now was not skipped.
     /^test result: / { passed += $4; failed += $6; skipped += again ? -$4 : $8 }
     END {
         if ((tests || disk) && !failed) failed = 1
         if (decoders) { print "decoders: failed, see above"; failed++ }
+        if (package) { print "package: failed, see above"; failed++ }
         if (lint) { print "lint: failed, see above"; failed++ }
         printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
         exit failed > 0
