@@ -3,6 +3,7 @@
 mod balance;
 mod directors;
 mod evening;
+mod gathering;
 mod hand;
 mod heaps;
 mod history;
@@ -27,6 +28,7 @@ use crate::steering::Crew;
 use crate::worker::{Order, Query};
 pub use directors::Directors;
 use dplink::{Command, Desired, Explanation, Notice, PeerStatistics, RefusalCause, Spread, VERSION};
+use gathering::Gathering;
 pub(crate) use hand::Ends;
 use hand::Hand;
 pub(crate) use heaps::Heaps;
@@ -79,6 +81,7 @@ pub struct Engine {
     explanations: Rounds<Explanation>,
     tracing: Option<Tracing>,
     moves: Moves,
+    gathering: Gathering,
     leading: Leading,
     /// Of the last look at what workers reported.
     now_ms: u64,
@@ -106,6 +109,7 @@ impl Engine {
             explanations: Rounds::new(),
             tracing: None,
             moves: Moves::default(),
+            gathering: Gathering::default(),
             leading: Leading::default(),
             now_ms: 0,
             connections: config.limits.connections,
@@ -217,13 +221,13 @@ impl Engine {
         self.content.clone()
     }
 
-    fn put(&mut self, mut desired: Desired) -> Option<Notice> {
-        let (session, revision, urrs) = (desired.session, desired.revision, desired.rules.urrs.len());
+    fn put(&mut self, desired: Desired) -> Option<Notice> {
+        let (session, revision) = (desired.session, desired.revision);
+        self.gathering.forget(session);
         if let Some(named) = &mut self.named {
             named.insert(session);
         }
-        let known = self.known.get(session);
-        let (is_new, known) = (known.is_none(), known.unwrap_or_default());
+        let Some(known) = self.known.get(session) else { return self.put_here(desired) };
         if known.applied == known_as(revision) && known.ordered == known.applied {
             // What was told while nobody listened was told to nobody.
             if self.named.is_some() && looks::asks_to_hear(&desired.rules) {
@@ -231,6 +235,18 @@ impl Engine {
             }
             return Some(Notice::Applied { session, revision, removed: Vec::new() });
         }
+        let shared = placement::shared_meters(&desired.rules);
+        match self.placement.are_elsewhere((session, known.owner), &shared) {
+            true => self.gather(desired, &shared),
+            false => self.put_here(desired),
+        }
+    }
+
+    /// Gives a session to the worker that has it, or a new one to one.
+    fn put_here(&mut self, mut desired: Desired) -> Option<Notice> {
+        let (session, revision, urrs) = (desired.session, desired.revision, desired.rules.urrs.len());
+        let known = self.known.get(session);
+        let (is_new, known) = (known.is_none(), known.unwrap_or_default());
         let refused = |cause, reason: String| Some(Notice::Refused { session, revision, cause, reason });
         let shared = placement::shared_meters(&desired.rules);
         if let Some(mbr) = self.session_mbr {
@@ -299,6 +315,7 @@ impl Engine {
     }
 
     fn remove(&mut self, session: Seid) {
+        self.gathering.forget(session);
         if let Some(known) = self.known.get(session) {
             self.known.set(session, Known { ordered: None, ..known });
         }

@@ -127,6 +127,8 @@ pub enum MoveCause {
     Evening,
     /// The engine, as a worker had been busier than another for long.
     Balance,
+    /// The engine, as the session is to share a meter that another worker has.
+    Meter,
 }
 
 /// A session that moved, or was to.

@@ -175,6 +175,7 @@ fn past(last: &Move) -> String {
         MoveCause::Asked => "by name",
         MoveCause::Evening => "to make workers even",
         MoveCause::Balance => "as one worker was busier for long",
+        MoveCause::Meter => "to a meter it shares with others",
     };
     let Move { session, to, age_ms, .. } = last;
     let outcome = last.stayed.as_ref().map_or_else(String::new, |why| format!("; stayed: {why}"));

@@ -210,11 +210,16 @@ impl Engine {
             return None;
         }
         let wanted = self.moves.wanted.pop_front()?;
+        if wanted.wish.cause == MoveCause::Meter && !self.gathering.has(wanted.session) {
+            // It has been told to be something else.
+            return None;
+        }
         let Some(known) = self.known.get(wanted.session) else {
-            return self.stays(&wanted, None, Stay::Gone);
+            // One that comes anew goes where it is to be at once.
+            return self.met(&wanted).or_else(|| self.stays(&wanted, None, Stay::Gone));
         };
         if known.owner == wanted.to {
-            return told(&wanted, Ok(known.owner));
+            return self.met(&wanted).or_else(|| told(&wanted, Ok(known.owner)));
         }
         let Some(revision) = known.applied.filter(|_| known.applied == known.ordered) else {
             return self.try_again(wanted);
@@ -348,7 +353,8 @@ impl Engine {
         let known = self.known.get(wanted.session).unwrap_or_default();
         self.known.set(wanted.session, Known { owner: wanted.to, ..known });
         let placed = Placed { session: wanted.session, worker: wanted.to, came_from: Some(from) };
-        wanted.wish.token.map(|token| Notice::Placed { token, outcome: Ok(placed) })
+        let placed = wanted.wish.token.map(|token| Notice::Placed { token, outcome: Ok(placed) });
+        placed.or_else(|| self.met(&wanted))
     }
 
     /// A session stays where it is: that is remembered, if it was really to go, and told to who asked.
@@ -356,7 +362,18 @@ impl Engine {
         if !wanted.wish.is_dry {
             self.moves.history.note(Past { stayed: Some(why), ..wanted.past(self.now_ms, from) });
         }
-        told(wanted, Err(why))
+        match wanted.wish.cause {
+            MoveCause::Meter => self.not_gathered(wanted.session, &why.to_string()),
+            _ => told(wanted, Err(why)),
+        }
+    }
+
+    /// A session is where the meter is, if it is for one that it moved.
+    fn met(&mut self, wanted: &Wanted) -> Option<Notice> {
+        match wanted.wish.cause {
+            MoveCause::Meter => self.gathered(wanted.session),
+            _ => None,
+        }
     }
 
     /// What waited while a session was under way, once none is.

@@ -213,6 +213,18 @@ impl Placement {
         self.claims.by_session.get(&session).map_or(0, |claim| claim.keys.len())
     }
 
+    /// Whether one of these meters is another sessions' already, with another worker than this one's.
+    pub(super) fn are_elsewhere(&self, session: (Seid, Owner), shared: &Shared) -> bool {
+        !self.is_alone() && self.claims.check_shared(session, shared).is_err()
+    }
+
+    /// The worker that has those of these meters that are other sessions'; `None` where they are with several.
+    pub(super) fn meters_of_others(&self, session: Seid, shared: &Shared) -> Option<Owner> {
+        let mut holders = self.claims.holders(session, shared);
+        let first = holders.next()?;
+        holders.all(|holder| holder == first).then_some(first)
+    }
+
     /// Whether a session shares a meter with others, as they will be once all orders that were given are obeyed.
     pub(super) fn shares(&self, session: Seid) -> bool {
         let shared = self.claims.by_session.get(&session).map(|claim| &claim.shared);
@@ -260,13 +272,21 @@ impl Claims {
     /// A meter is one rate only in one worker (TS 29.244 5.4.4): sessions that share it and are elsewhere already, or where there
     /// is no room, cannot.
     fn check_shared(&self, (session, owner): (Seid, Owner), shared: &Shared) -> Result<(), Refusal> {
+        match self.holders(session, shared).all(|holder| holder == owner) {
+            true => Ok(()),
+            false => Err(Refusal::MeterElsewhere),
+        }
+    }
+
+    /// Who has those of these meters that are other sessions' already.
+    fn holders(&self, session: Seid, shared: &Shared) -> impl Iterator<Item = Owner> {
         let own = self.by_session.get(&session).map_or(&[][..], |claim| &claim.shared);
         let has_it = |number: &u64| own.iter().filter(|own| *own == number).count();
-        let is_elsewhere = |number: &&u64| {
-            let known = self.shared.get(*number);
-            known.is_some_and(|(holder, sessions)| *holder != owner && *sessions > has_it(number))
-        };
-        shared.iter().find(is_elsewhere).map_or(Ok(()), |_| Err(Refusal::MeterElsewhere))
+        let is_of_others = move |number: &u64, sessions: usize| sessions > has_it(number);
+        shared.iter().filter_map(move |number| {
+            let (holder, sessions) = self.shared.get(number)?;
+            is_of_others(number, *sessions).then_some(*holder)
+        })
     }
 
     fn enter(&mut self, (session, owner): (Seid, Owner), claim: Claim) {

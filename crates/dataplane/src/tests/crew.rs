@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::fixture::{GNB, N3, N6, TestPort, config, rules};
 use crate::steering::Crew;
 use crate::worker::{Clock, Worker, connect_crew};
-use dplink::{Command, Desired, Event, Notice, Outcome, Question, RefusalCause, TraceEnd, TraceFilter};
+use dplink::{Command, Desired, Event, Notice, Outcome, Question, TraceEnd, TraceFilter};
 use packet::HeapBuffer;
 use packet::ethernet::MacAddress;
 use rules::{Interface, Rules, Seid, Teid};

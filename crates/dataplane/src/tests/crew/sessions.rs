@@ -1,6 +1,7 @@
 //! Whose a session is, and what several of them share.
 
 use super::*;
+use rules::{BitRates, Qer, QerId};
 
 #[test]
 fn a_resynchronisation_sweeps_all_workers() {
@@ -114,30 +115,60 @@ fn sessions_that_share_a_meter_share_a_worker() {
     assert_eq!(team.sent(N3)[team.owner(4)].len(), 36);
 }
 
-/// A session is not moved for it: two workers would meter twice the rate.
-#[test]
-fn a_session_elsewhere_cannot_come_to_share_a_meter() {
-    let mut team = Team::of(4, 0);
-    let limited = |session, correlation| {
-        let mut rules = rules(session);
-        rules.qers[0].mbr = Some(rules::BitRates { uplink_kbps: 1_000, downlink_kbps: 1_000 });
-        rules.qers[0].correlation = correlation;
-        rules
+fn limited(session: u64, correlations: &[u64]) -> Rules {
+    let mut rules = rules(session);
+    let qer = |number: &u64| Qer {
+        id: QerId(*number as u32),
+        mbr: Some(BitRates { uplink_kbps: 1_000, downlink_kbps: 1_000 }),
+        correlation: Some(*number),
+        ..rules.qers[0].clone()
     };
-    (1..=16).for_each(|session| team.put(session, 1, limited(session, (session == 1).then_some(7))));
+    rules.qers = correlations.iter().map(qer).collect();
+    let ids: Vec<QerId> = rules.qers.iter().map(|qer| qer.id).collect();
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = ids.clone().into());
+    rules
+}
+
+/// Two workers would meter twice the rate.
+#[test]
+fn a_session_that_comes_to_share_a_meter_comes_to_its_worker() {
+    let mut team = Team::of(4, 0);
+    (1..=16)
+        .for_each(|session| team.put(session, 1, limited(session, if session == 1 { &[7] } else { &[] })));
     team.settle();
     let (one, other) = team.strangers();
-    let refused = team.engine.handle(Command::Put(Desired::new(Seid(other), 2, limited(other, Some(7)))));
-    match refused.unwrap() {
-        Some(Notice::Refused { cause, .. }) => assert_eq!(cause, RefusalCause::Full),
-        told => panic!("{told:?}"),
-    }
-    // It is as it was. Its own meter it may number, and who is alone with a number may go on with it.
-    team.put(other, 3, limited(other, Some(8)));
-    team.put(one, 3, limited(one, Some(7)));
+    team.put(one, 2, limited(one, &[7]));
+    team.put(other, 2, limited(other, &[7]));
+    assert!(team.settle().contains(&applied(other, 2)));
+    assert_eq!(team.owner(other), team.owner(1));
+    assert_eq!(team.owner(one), team.owner(1));
+    // As soon as it is told to be something else, that is what it becomes.
+    let third = (2..=16).find(|session| team.owner(*session) != team.owner(1)).unwrap();
+    let from = team.owner(third);
+    team.put(third, 2, limited(third, &[7]));
+    team.put(third, 3, limited(third, &[8]));
+    let told = team.settle();
+    assert_eq!((told, team.owner(third)), (vec![applied(third, 3)], from));
+}
+
+/// One that shares a meter where it is stays with it, and meters that are with different workers have no place for both.
+#[test]
+fn a_session_whose_meters_are_apart_is_refused_and_stays_as_it_was() {
+    let mut team = Team::of(4, 0);
+    (1..=16).for_each(|session| team.put(session, 1, limited(session, &[])));
+    team.settle();
+    let (one, other) = team.strangers();
+    team.put(one, 2, limited(one, &[7]));
+    team.put(other, 2, limited(other, &[8]));
     assert_eq!(team.settle().len(), 2);
-    let refused = team.refused(one, limited(one, Some(8)));
+    let with_one = (1..=16).find(|it| *it != one && team.owner(*it) == team.owner(one)).unwrap();
+    let refused = team.refused(with_one, limited(with_one, &[7, 8]));
+    assert!(refused.contains("different workers"), "{refused}");
+    team.put(with_one, 4, limited(with_one, &[7]));
+    assert_eq!(team.settle(), [applied(with_one, 4)]);
+    let refused = team.refused(with_one, limited(with_one, &[8]));
     assert!(refused.contains("meter"), "{refused}");
+    assert_eq!(team.owner(with_one), team.owner(one));
 }
 
 #[test]
