@@ -155,7 +155,7 @@ fn a_file_that_may_be_refused_is_left_and_said() {
     let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
     assert_eq!(applied.left.len(), 1);
     assert_eq!(applied.undo.len(), plan.changes() - 1);
-    assert!(undo(&applied.undo, &mut fake).is_empty());
+    assert!(undo(&applied.undo, &mut fake).failed.is_empty());
     assert_eq!(fake.files, before.files);
 }
 
@@ -193,7 +193,7 @@ fn a_server_is_as_it_was_after_all_is_undone_and_after_any_failure() {
         let not_undone = match apply(&plan, &mut flaky, |_| Ok(())) {
             Err(failure) => failure.not_undone,
             // An interrupt was left alone, and all went on.
-            Ok(applied) => undo(&applied.undo, &mut flaky),
+            Ok(applied) => undo(&applied.undo, &mut flaky).failed,
         };
         assert_eq!(not_undone, Vec::<String>::new());
         assert_eq!(flaky.0.files, before);
@@ -202,7 +202,8 @@ fn a_server_is_as_it_was_after_all_is_undone_and_after_any_failure() {
     let before = fake.files.clone();
     let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
     assert_eq!(fake.programs.len(), 4);
-    assert_eq!(undo(&applied.undo, &mut fake), Vec::<String>::new());
+    let undone = undo(&applied.undo, &mut fake);
+    assert!(undone.failed.is_empty() && undone.left.is_empty(), "{undone:?}");
     assert_eq!((fake.files, fake.programs.len()), (before, 8));
 }
 
@@ -219,7 +220,7 @@ fn files_below_a_root_are_changed_and_undone() {
     assert_eq!(std::fs::read_to_string(&watchdog).unwrap(), "0");
     let undone = record.load().unwrap();
     assert_eq!(undone, applied.undo);
-    assert!(undo(&undone, &mut Kernel(root.clone())).is_empty());
+    assert_eq!(undo(&undone, &mut Kernel(root.clone())).back, 10);
     assert_eq!(std::fs::read_to_string(&watchdog).unwrap(), "1\n");
     record.remove().unwrap();
     assert!(!record.exists());
@@ -227,18 +228,69 @@ fn files_below_a_root_are_changed_and_undone() {
     assert!(Kernel(root).run(&program).is_err(), "no program runs below another root");
 }
 
+/// What cannot be undone stays to be tried again, and nothing else does.
 #[test]
 fn an_undo_that_fails_says_what_is_left() {
     let (made, plan) = xeon();
     let mut fake = Fake::of(&made, &plan);
+    let before = fake.files.clone();
     let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
-    fake.stubborn.push("/sys/kernel/mm/ksm/run".to_owned());
-    let left = undo(&applied.undo, &mut fake);
-    assert!(left.len() == 1 && left[0].starts_with("/sys/kernel/mm/ksm/run: "), "{left:?}");
+    let ksm = "/sys/kernel/mm/ksm/run";
+    fake.stubborn.push(ksm.to_owned());
+    let undone = undo(&applied.undo, &mut fake);
+    let [failed] = &undone.failed[..] else { panic!("{undone:?}") };
+    assert!(failed.starts_with(&format!("{ksm}: ")), "{failed}");
+    assert_eq!((undone.back, undone.remaining.len()), (applied.undo.len() - 1, 1));
+    // What somebody has changed by the next time is none of it.
+    fake.stubborn.clear();
+    fake.files.insert("/proc/sys/kernel/numa_balancing".to_owned(), "2\n".to_owned());
+    let again = undo(&undone.remaining, &mut fake);
+    assert!(again.back == 1 && again.remaining.is_empty() && again.left.is_empty(), "{again:?}");
+    assert_eq!(fake.files[ksm], before[ksm]);
+    assert_eq!(fake.files["/proc/sys/kernel/numa_balancing"], "2\n");
+}
+
+/// What another has by now, or changed, is left to him; what is gone needs no undoing.
+#[test]
+fn what_is_gone_or_another_s_is_not_undone() {
+    const NVME: &str = "/proc/irq/24/smp_affinity_list";
+    const FREE: &str = "  24:   1   PCI-MSI 1-edge\n";
+    let table = |name: &str| format!("       CPU0\n  24:   1   PCI-MSI 1-edge   {name}\n");
+    let gone = |fake: &mut Fake| drop(fake.files.remove(NVME));
+    let other = |fake: &mut Fake| drop(fake.files.insert("/proc/interrupts".to_owned(), table("xhci_hcd")));
+    let down = |fake: &mut Fake| {
+        drop(fake.files.insert("/proc/interrupts".to_owned(), FREE.replace("  24", "  23")))
+    };
+    let moved = |fake: &mut Fake| drop(fake.files.insert(NVME.to_owned(), "5\n".to_owned()));
+    let back = |fake: &mut Fake| drop(fake.files.insert(NVME.to_owned(), "0-79\n".to_owned()));
+    let fixed = |fake: &mut Fake| fake.stubborn.push(NVME.to_owned());
+    type Later<'a> = &'a dyn Fn(&mut Fake);
+    let cases: [(Later<'_>, Option<&str>, Option<&str>); 6] = [
+        (&gone, Some("it is gone"), None),
+        (&other, Some("the interrupt is xhci_hcd's by now"), Some("0-7,9-19,21-47,49-59,61-79")),
+        (&moved, Some("somebody has changed it since: \"0-7,9-19,21-47,49-59,61-79\" was"), Some("5\n")),
+        (&fixed, Some("the kernel refuses"), Some("0-7,9-19,21-47,49-59,61-79")),
+        (&down, None, Some("0-79\n")),
+        (&back, None, Some("0-79\n")),
+    ];
+    let (made, plan) = xeon();
+    for (later, left, now) in cases {
+        let mut fake = Fake::of(&made, &plan);
+        fake.files.insert("/proc/interrupts".to_owned(), table("nvme0q0"));
+        let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
+        later(&mut fake);
+        let undone = undo(&applied.undo, &mut fake);
+        assert!(undone.failed.is_empty() && undone.remaining.is_empty(), "{undone:?}");
+        let expected: Vec<String> = left.iter().map(|why| format!("{NVME}: {why}")).collect();
+        assert_eq!(undone.left.len(), expected.len(), "{undone:?}");
+        assert!(undone.left.iter().zip(&expected).all(|(left, why)| left.starts_with(why)), "{undone:?}");
+        assert_eq!(undone.back + undone.left.len(), applied.undo.len());
+        assert_eq!(fake.files.get(NVME).map(String::as_str), now);
+    }
 }
 
 fn write(path: String, now: String, then: String) -> Step {
-    Step::Write(Write { path, now, then, why: String::new(), may_fail: false })
+    Step::Write(Write { path, now, then, why: String::new(), may_fail: false, owner: None })
 }
 
 prop_compose! {
@@ -291,7 +343,7 @@ proptest! {
                 hands.0.left = None;
                 // What is read from the undo file is what was recorded.
                 let read: Undo = serde_json::from_str(&serde_json::to_string(&recorded).unwrap()).unwrap();
-                prop_assert!(undo(&read, &mut hands).is_empty());
+                prop_assert_eq!(undo(&read, &mut hands).back, read.len());
             }
             Err(failure) => prop_assert!(failure.not_undone.is_empty(), "{failure}"),
         }

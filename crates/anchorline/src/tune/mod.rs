@@ -4,7 +4,7 @@ use crate::doctor::HostArgs;
 use crate::exit::unusable;
 use anyhow::Context;
 use clap::Parser;
-use host::tune::{Kernel, Options, Record, UNDO_FILE, apply, plan, undo};
+use host::tune::{Kernel, Options, Record, UNDO_FILE, Undo, apply, plan, undo};
 use host::{CpuSet, Facts, Root};
 
 /// What to change, and whether.
@@ -76,10 +76,7 @@ fn change(root: &Root, plan: &host::tune::Plan) -> anyhow::Result<()> {
             Ok(())
         }
         Err(failure) => {
-            // What could not be undone stays on record, so that --undo can try again.
-            if failure.not_undone.is_empty() && record.exists() {
-                record.remove().with_context(|| format!("{failure}; {UNDO_FILE} cannot be removed"))?;
-            }
+            keep(&record, &failure.remaining).with_context(|| failure.to_string())?;
             Err(failure.into())
         }
     }
@@ -91,11 +88,23 @@ fn change_back(root: &Root) -> anyhow::Result<()> {
         return Err(unusable(anyhow::anyhow!("nothing was changed: there is no {UNDO_FILE}")));
     }
     let changes = record.load().with_context(|| UNDO_FILE.to_owned())?;
-    let left = undo(&changes, &mut Kernel(root.clone()));
-    anyhow::ensure!(left.is_empty(), "not changed back, so {UNDO_FILE} stays: {}", left.join("; "));
-    record.remove().with_context(|| UNDO_FILE.to_owned())?;
-    println!("{} changes taken back", changes.len());
+    let undone = undo(&changes, &mut Kernel(root.clone()));
+    undone.left.iter().for_each(|left| println!("left alone: {left}"));
+    println!("{} changes taken back", undone.back);
+    keep(&record, &undone.remaining)?;
+    let failed = undone.failed.join("; ");
+    anyhow::ensure!(undone.remaining.is_empty(), "not changed back, so it stays in {UNDO_FILE}: {failed}");
     Ok(())
+}
+
+/// What could not be undone stays on record, so that --undo can try again, and nothing besides.
+fn keep(record: &Record<'_>, remaining: &Undo) -> anyhow::Result<()> {
+    let kept = match remaining.is_empty() {
+        true if record.exists() => record.remove(),
+        true => Ok(()),
+        false => record.save(remaining),
+    };
+    kept.with_context(|| format!("{UNDO_FILE} cannot be kept in step"))
 }
 
 #[cfg(test)]
@@ -149,6 +158,24 @@ mod tests {
             ("powersave\n", "0-1\n")
         );
         assert!(tune(folder.path(), &["--undo"]).unwrap_err().to_string().contains("nothing was changed"));
+    }
+
+    /// Gone for good, it would keep --undo from ever ending, and --apply from ever being taken again.
+    #[test]
+    fn an_undo_ends_although_an_interrupt_is_gone() {
+        let folder = made();
+        let governor = folder.path().join("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor");
+        tune(folder.path(), &["--workers", "1", "--apply"]).unwrap();
+        fs::remove_dir_all(folder.path().join("proc/irq/9")).unwrap();
+        tune(folder.path(), &["--undo"]).unwrap();
+        assert_eq!(fs::read_to_string(&governor).unwrap(), "powersave\n");
+        tune(folder.path(), &["--workers", "1", "--apply"]).unwrap();
+        // What cannot be read cannot be undone; of the record it alone is kept.
+        fs::remove_file(&governor).unwrap();
+        fs::create_dir(&governor).unwrap();
+        let error = tune(folder.path(), &["--undo"]).unwrap_err().to_string();
+        assert!(error.starts_with("not changed back") && error.contains("scaling_governor: "), "{error}");
+        assert_eq!(Record(&Root::at(folder.path())).load().unwrap().len(), 1);
     }
 
     #[test]

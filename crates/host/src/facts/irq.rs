@@ -3,6 +3,11 @@
 use crate::{CpuSet, Root};
 use serde::Serialize;
 
+/// The kernel's table of who has which.
+pub(crate) const INTERRUPTS: &str = "/proc/interrupts";
+/// The name of one that nobody has.
+pub(crate) const UNUSED: &str = "unused";
+
 /// An interrupt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Interrupt {
@@ -16,14 +21,14 @@ pub struct Interrupt {
 
 impl Interrupt {
     pub(super) fn read_all(root: &Root) -> Vec<Self> {
-        let names = root.text("/proc/interrupts").unwrap_or_default();
+        let names = root.text(INTERRUPTS).unwrap_or_default();
         let mut all: Vec<Self> = root
             .list("/proc/irq")
             .iter()
             .filter_map(|folder| {
                 let number: u32 = folder.parse().ok()?;
                 let affinity = root.value(&format!("/proc/irq/{folder}/smp_affinity_list"))?;
-                Some(Self { number, name: name(&names, number), affinity })
+                Some(Self { number, name: holder(&names, number), affinity })
             })
             .collect();
         all.sort_by_key(|interrupt| interrupt.number);
@@ -31,9 +36,9 @@ impl Interrupt {
     }
 }
 
-/// The last word of its line.
-fn name(table: &str, number: u32) -> String {
+/// Who has an interrupt, by the kernel's table: the last word of its line.
+pub(crate) fn holder(table: &str, number: u32) -> String {
     let line =
         table.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == number.to_string()));
-    line.and_then(|line| line.split_whitespace().last()).unwrap_or("unused").to_owned()
+    line.and_then(|line| line.split_whitespace().last()).unwrap_or(UNUSED).to_owned()
 }

@@ -10,6 +10,7 @@ mod power;
 
 pub use cpu::{Cpu, CpuPlace, NumaNode, Topology};
 pub use irq::Interrupt;
+pub(crate) use irq::{INTERRUPTS, UNUSED, holder};
 pub use kernel::Kernel;
 pub use machine::{Iommu, Machine};
 pub use memory::{HugePages, Memory};

@@ -1,10 +1,10 @@
-//! Applying a plan whole or not at all, and undoing it.
+//! Applying a plan whole or not at all.
 
 use super::plan::Plan;
 use super::record::UNDO_FILE;
-use super::step::{Command, Step, Write, chosen};
+use super::step::{Step, chosen};
+use super::undo::{Change, Undo, restore, roll_back};
 use crate::Root;
-use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 
@@ -55,31 +55,6 @@ impl Hands for Kernel {
     }
 }
 
-/// What was changed, in the order in which it was, and how it is undone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Undo {
-    changes: Vec<Change>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Change {
-    Written(Write),
-    Ran(Command),
-}
-
-impl Undo {
-    /// Whether nothing was changed.
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-
-    /// How many changes there were.
-    pub fn len(&self) -> usize {
-        self.changes.len()
-    }
-}
-
 /// What came of it.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
@@ -99,6 +74,8 @@ pub struct Failure {
     pub why: String,
     /// What could not be undone, which should be nothing.
     pub not_undone: Vec<String>,
+    /// What of it can be tried again.
+    pub remaining: Undo,
 }
 
 fn also(not_undone: &[String]) -> String {
@@ -170,30 +147,7 @@ fn fail(step: &Step, error: &io::Error, changes: &Undo, hands: &mut impl Hands) 
         Step::Done(what) | Step::Advice { what, .. } | Step::NotHere { what, .. } => what.clone(),
     };
     // The step itself may have changed something before it failed, so it is undone too.
-    Failure { what, why: error.to_string(), not_undone: undo(changes, hands) }
-}
-
-/// Undoes changes, the last first, and goes on where one cannot be undone.
-///
-/// Returns what could not be.
-pub fn undo(changes: &Undo, hands: &mut impl Hands) -> Vec<String> {
-    let back = |change: &Change, hands: &mut dyn FnMut(&Change) -> io::Result<()>| match hands(change) {
-        Ok(()) => None,
-        Err(error) => Some(match change {
-            Change::Written(write) => format!("{}: {error}", write.path),
-            Change::Ran(command) => format!("{}: {error}", command.undo.join(" ")),
-        }),
-    };
-    let mut one = |change: &Change| match change {
-        Change::Written(write) => restore(write, hands),
-        Change::Ran(command) => hands.run(&command.undo),
-    };
-    changes.changes.iter().rev().filter_map(|change| back(change, &mut one)).collect()
-}
-
-/// Of a choice in brackets the kernel wants the one; all else goes back as it was, to the octet.
-fn restore(write: &Write, hands: &mut impl Hands) -> io::Result<()> {
-    let choice = chosen(&write.path, &write.now);
-    let text = if choice == write.now.trim() { &write.now } else { choice };
-    hands.write(&write.path, text)
+    let undone = roll_back(changes, hands);
+    let not_undone = undone.failed.into_iter().chain(undone.left).collect();
+    Failure { what, why: error.to_string(), not_undone, remaining: undone.remaining }
 }

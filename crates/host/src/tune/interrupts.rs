@@ -1,7 +1,7 @@
 //! Interrupts, away from workers.
 
 use super::plan::Wanted;
-use super::step::{Step, Write};
+use super::step::{Owner, Step, Write};
 use crate::Interrupt;
 
 pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
@@ -36,6 +36,7 @@ fn moved(wanted: &Wanted<'_>, interrupt: &Interrupt) -> Option<Step> {
         then: then.to_string(),
         why: format!("interrupt {} ({}) leaves workers alone", interrupt.number, interrupt.name),
         may_fail: true,
+        owner: Some(Owner { interrupt: interrupt.number, name: interrupt.name.clone() }),
     }))
 }
 
@@ -59,5 +60,5 @@ fn balancer(wanted: &Wanted<'_>) -> Step {
         return Step::done(format!("irqbalance keeps off CPUs {}", wanted.workers));
     }
     let why = "irqbalance keeps off workers, from its next start (systemctl restart irqbalance)".to_owned();
-    Step::Write(Write { path: FILE.to_owned(), now, then, why, may_fail: false })
+    Step::Write(Write { path: FILE.to_owned(), now, then, why, may_fail: false, owner: None })
 }

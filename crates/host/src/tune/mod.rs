@@ -9,8 +9,10 @@ mod record;
 mod speed_select;
 mod start;
 mod step;
+mod undo;
 
-pub use apply::{Applied, Failure, Hands, Kernel, Undo, apply, undo};
+pub use apply::{Applied, Failure, Hands, Kernel, apply};
 pub use plan::{Options, Plan, plan};
 pub use record::{Record, UNDO_FILE};
-pub use step::{Command, Step, Write};
+pub use step::{Command, Owner, Step, Write};
+pub use undo::{Undo, Undone, undo};

@@ -49,6 +49,7 @@ impl Wanted<'_> {
                 then: then.to_owned(),
                 why: why.to_owned(),
                 may_fail: false,
+                owner: None,
             }),
         }
     }

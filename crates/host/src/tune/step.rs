@@ -15,6 +15,18 @@ pub struct Write {
     pub why: String,
     /// Whether the kernel may refuse it without harm (an interrupt whose CPUs a driver chose for good): it is then left.
     pub may_fail: bool,
+    /// Whose interrupt it is about, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+}
+
+/// Who has an interrupt: numbers are given away anew when a device goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its number.
+    pub interrupt: u32,
+    /// The name that the kernel's table has for it.
+    pub name: String,
 }
 
 /// A program that is run, because no file does it.
