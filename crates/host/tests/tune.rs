@@ -159,6 +159,21 @@ fn a_file_that_may_be_refused_is_left_and_said() {
     assert_eq!(fake.files, before.files);
 }
 
+/// Intel's driver says "no turbo" where there is none to be had, too, and takes nothing else then.
+#[test]
+fn turbo_that_the_bios_has_switched_off_is_left_and_all_else_is_done() {
+    const TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+    let (made, plan) = xeon();
+    let mut fake = Fake::of(&made, &plan);
+    fake.stubborn.push(TURBO.to_owned());
+    let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
+    let why = "the kernel refuses: turbo is off in the BIOS, or this CPU has none";
+    let [left] = &applied.left[..] else { panic!("{applied:?}") };
+    assert!(left.starts_with(&format!("{TURBO}: {why}")), "{left}");
+    assert_eq!(applied.undo.len(), plan.changes() - 1);
+    assert_eq!(undo(&applied.undo, &mut fake).back, applied.undo.len());
+}
+
 /// Fewer pages than were asked for are a failure, and given back.
 #[test]
 fn a_kernel_that_takes_less_is_found_out() {
@@ -290,7 +305,7 @@ fn what_is_gone_or_another_s_is_not_undone() {
 }
 
 fn write(path: String, now: String, then: String) -> Step {
-    Step::Write(Write { path, now, then, why: String::new(), may_fail: false, owner: None })
+    Step::Write(Write { path, now, then, why: String::new(), refusal: None, owner: None })
 }
 
 prop_compose! {

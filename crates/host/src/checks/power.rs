@@ -97,7 +97,8 @@ fn turbo(view: &View<'_>) -> Vec<Outcome> {
         Some((true, _)) => Outcome::good("on"),
         Some((false, _)) => Outcome::warning(
             "off",
-            "anchorline tune switches it on; or BIOS: CPU P State Control, Turbo Boost: enabled",
+            "anchorline tune switches it on, unless the kernel refuses: then BIOS: CPU P State Control, Turbo Boost: enabled; \
+             or this CPU has none",
         ),
     }]
 }

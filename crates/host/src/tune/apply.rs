@@ -103,11 +103,11 @@ pub fn apply(
         let taken = record(&applied.undo).and_then(|()| take(step, hands));
         match (taken, step) {
             (Ok(()), _) => {}
-            (Err(error), Step::Write(write)) if write.may_fail => {
+            (Err(error), Step::Write(write)) if let Some(left) = write.refused(&error) => {
                 // It may have taken something else than it was given.
                 let _ = restore(write, hands);
                 applied.undo.changes.pop();
-                applied.left.push(format!("{}: {error}", write.path));
+                applied.left.push(left);
             }
             (Err(error), step) => return Err(fail(step, &error, &applied.undo, hands)),
         }

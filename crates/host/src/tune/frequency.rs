@@ -34,9 +34,10 @@ fn turbo(wanted: &Wanted<'_>) -> Step {
     let then = if path.ends_with("no_turbo") { "0" } else { "1" };
     match on {
         true => Step::done("turbo is on"),
-        false => {
-            wanted.set(path, then, "frequency is throughput: 1.34 times from 2.3 to 3.5 GHz (Chunghwa MEC)")
-        }
+        // `no_turbo` says 1 as well where the processor has none to give, and takes no other value then (EPERM).
+        false => wanted
+            .set(path, then, "frequency is throughput: 1.34 times from 2.3 to 3.5 GHz (Chunghwa MEC)")
+            .unless_refused("turbo is off in the BIOS, or this CPU has none"),
     }
 }
 

@@ -35,7 +35,7 @@ fn moved(wanted: &Wanted<'_>, interrupt: &Interrupt) -> Option<Step> {
         path,
         then: then.to_string(),
         why: format!("interrupt {} ({}) leaves workers alone", interrupt.number, interrupt.name),
-        may_fail: true,
+        refusal: Some("a driver has chosen its CPUs for good".to_owned()),
         owner: Some(Owner { interrupt: interrupt.number, name: interrupt.name.clone() }),
     }))
 }
@@ -60,5 +60,5 @@ fn balancer(wanted: &Wanted<'_>) -> Step {
         return Step::done(format!("irqbalance keeps off CPUs {}", wanted.workers));
     }
     let why = "irqbalance keeps off workers, from its next start (systemctl restart irqbalance)".to_owned();
-    Step::Write(Write { path: FILE.to_owned(), now, then, why, may_fail: false, owner: None })
+    Step::Write(Write { path: FILE.to_owned(), now, then, why, refusal: None, owner: None })
 }

@@ -48,7 +48,7 @@ impl Wanted<'_> {
                 now,
                 then: then.to_owned(),
                 why: why.to_owned(),
-                may_fail: false,
+                refusal: None,
                 owner: None,
             }),
         }
@@ -126,7 +126,8 @@ impl Plan {
 fn show(step: &Step, text: &mut String) {
     let _ = match step {
         Step::Write(write) => {
-            let may = if write.may_fail { " (left alone if the kernel refuses)" } else { "" };
+            let may = |refusal: &String| format!(" (left alone if the kernel refuses: then {refusal})");
+            let may = write.refusal.as_ref().map(may).unwrap_or_default();
             let (path, why, now, then) =
                 (&write.path, &write.why, chosen(&write.path, &write.now), &write.then);
             let _ = writeln!(text, "{path}: {why}{may}");

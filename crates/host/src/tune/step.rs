@@ -13,8 +13,9 @@ pub struct Write {
     pub then: String,
     /// Why.
     pub why: String,
-    /// Whether the kernel may refuse it without harm (an interrupt whose CPUs a driver chose for good): it is then left.
-    pub may_fail: bool,
+    /// What it means if the kernel refuses it, where it may without harm: it is then left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
     /// Whose interrupt it is about, where it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
@@ -66,7 +67,23 @@ pub enum Step {
     },
 }
 
+impl Write {
+    /// Says that the kernel has refused it, and what that means; `None` where it may not.
+    pub(super) fn refused(&self, error: &std::io::Error) -> Option<String> {
+        let refusal = self.refusal.as_ref()?;
+        Some(format!("{}: the kernel refuses: {refusal} ({error})", self.path))
+    }
+}
+
 impl Step {
+    /// A write that is left where the kernel refuses it, for that reason.
+    pub(super) fn unless_refused(mut self, refusal: &str) -> Self {
+        if let Self::Write(write) = &mut self {
+            write.refusal = Some(refusal.to_owned());
+        }
+        self
+    }
+
     pub(crate) fn not_here(what: &str, because: impl Into<String>) -> Self {
         Self::NotHere { what: what.to_owned(), because: because.into() }
     }

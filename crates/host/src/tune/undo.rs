@@ -140,10 +140,8 @@ fn restored(change: &Change, hands: &mut impl Hands) -> Standing {
         (Ok(()), _) => Standing::AsBefore,
         (Err(error), Change::Written(write)) if error.kind() == io::ErrorKind::NotFound => gone(write),
         // Who may not write at all had better ask again as somebody else.
-        (Err(error), Change::Written(write))
-            if write.may_fail && error.kind() != io::ErrorKind::PermissionDenied =>
-        {
-            Standing::Left(format!("{}: the kernel refuses: {error}", write.path))
+        (Err(error), Change::Written(write)) if error.kind() != io::ErrorKind::PermissionDenied => {
+            write.refused(&error).map_or(Standing::Failed(error), Standing::Left)
         }
         (Err(error), _) => Standing::Failed(error),
     }
