@@ -128,6 +128,29 @@ fn where_nothing_is_there_nothing_is_changed() {
     assert_eq!(planned(&servers::container(), Some(&servers::node()), &Options::default()).changes(), 0);
 }
 
+/// Nothing to undo is nothing to remember, whether nothing was to be changed or all was left alone.
+#[test]
+fn where_nothing_was_changed_nothing_is_on_record() {
+    let made = Made::new();
+    let (root, fixed) = (made.root(), "/proc/irq/24/smp_affinity_list");
+    let record = Record(&root);
+    let mut refused = write(fixed.to_owned(), "0-1\n".to_owned(), "0".to_owned());
+    if let Step::Write(write) = &mut refused {
+        write.refusal = Some("its driver has its way".to_owned());
+    }
+    let mut fake = Fake { stubborn: vec![fixed.to_owned()], ..Fake::default() };
+    for (steps, left) in [(vec![Step::Done("turbo is on".to_owned())], 0), (vec![refused], 1)] {
+        let mut was_there = false;
+        let applied = apply(&Plan { steps }, &mut fake, |undo| {
+            record.save(undo)?;
+            was_there |= record.exists();
+            Ok(())
+        });
+        assert_eq!(applied.unwrap().left.len(), left);
+        assert!(was_there == (left > 0) && !record.exists());
+    }
+}
+
 #[test]
 fn a_plan_that_was_applied_has_nothing_left_to_do() {
     let (made, plan) = xeon();

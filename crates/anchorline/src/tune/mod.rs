@@ -72,7 +72,10 @@ fn change(root: &Root, plan: &host::tune::Plan) -> anyhow::Result<()> {
     match result {
         Ok(applied) => {
             applied.left.iter().for_each(|left| println!("left alone: {left}"));
-            println!("\n{} changes made; anchorline tune --undo takes them back", applied.undo.len());
+            match applied.undo.len() {
+                0 => println!("\nnothing was changed: there is nothing to take back"),
+                changes => println!("\n{changes} changes made; anchorline tune --undo takes them back"),
+            }
             Ok(())
         }
         Err(failure) => {
@@ -99,12 +102,7 @@ fn change_back(root: &Root) -> anyhow::Result<()> {
 
 /// What could not be undone stays on record, so that --undo can try again, and nothing besides.
 fn keep(record: &Record<'_>, remaining: &Undo) -> anyhow::Result<()> {
-    let kept = match remaining.is_empty() {
-        true if record.exists() => record.remove(),
-        true => Ok(()),
-        false => record.save(remaining),
-    };
-    kept.with_context(|| format!("{UNDO_FILE} cannot be kept in step"))
+    record.save(remaining).with_context(|| format!("{UNDO_FILE} cannot be kept in step"))
 }
 
 #[cfg(test)]
@@ -157,6 +155,15 @@ mod tests {
             (read(governor).as_str(), read("proc/irq/9/smp_affinity_list").as_str()),
             ("powersave\n", "0-1\n")
         );
+        assert!(tune(folder.path(), &["--undo"]).unwrap_err().to_string().contains("nothing was changed"));
+    }
+
+    #[test]
+    fn a_plan_without_changes_leaves_nothing_to_undo() {
+        let folder = made();
+        for _ in 0..2 {
+            tune(folder.path(), &["--apply"]).unwrap();
+        }
         assert!(tune(folder.path(), &["--undo"]).unwrap_err().to_string().contains("nothing was changed"));
     }
 

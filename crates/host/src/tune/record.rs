@@ -18,11 +18,15 @@ impl Record<'_> {
         self.0.exists(UNDO_FILE)
     }
 
-    /// Writes it, so that after a crash there is the old one or the new one.
+    /// Writes it, so that after a crash there is the old one or the new one. There is none of nothing: it would only have a
+    /// second `--apply` refused.
     ///
     /// # Errors
     /// The system's.
     pub fn save(&self, undo: &Undo) -> io::Result<()> {
+        if undo.is_empty() {
+            return if self.exists() { self.remove() } else { Ok(()) };
+        }
         let place = self.0.place(UNDO_FILE);
         let new = place.with_extension("new");
         place.parent().map_or(Ok(()), fs::create_dir_all)?;
