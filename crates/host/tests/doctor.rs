@@ -46,6 +46,25 @@ fn two_xeons_with_e810_and_x710() {
     );
 }
 
+/// The kernel makes groups of devices in the unsafe mode of VFIO, too.
+#[test]
+fn groups_without_an_iommu_are_none() {
+    let made = servers::epyc();
+    let of_both = || {
+        let findings = examine(&made.facts(), None);
+        ["kernel.iommu", "nic.vfio"]
+            .map(|id| (of(&findings, id)[0].state, of(&findings, id)[0].found.clone()))
+    };
+    let told = |text: &str| text.to_owned();
+    made.file("/sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y");
+    made.file("/sys/kernel/iommu_groups/1/name", "vfio-noiommu");
+    let one = (State::Good, told("1 groups, the kernel's own devices passed through"));
+    assert_eq!(of_both(), [one, (State::Good, told("vfio-pci, with an IOMMU"))]);
+    made.file("/sys/kernel/iommu_groups/0/name", "vfio-noiommu");
+    let unsafe_mode = (State::Advice, told("vfio-pci without an IOMMU (unsafe mode)"));
+    assert_eq!(of_both(), [(State::Warning, told("off")), unsafe_mode]);
+}
+
 /// A socket in two nodes, and a limit of sleep states on the command line.
 #[test]
 fn what_the_bios_and_the_command_line_changed_is_seen() {

@@ -92,7 +92,7 @@ fn runs(root: &Root, program: &str) -> bool {
 /// What keeps devices apart.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Iommu {
-    /// Groups of devices; none where there is no IOMMU or it is off.
+    /// Groups of devices that an IOMMU keeps apart; none where there is none or it is off.
     pub groups: usize,
     /// Whether user space may have devices without one (unsafe).
     pub no_iommu: bool,
@@ -100,9 +100,13 @@ pub struct Iommu {
 
 impl Iommu {
     pub(super) fn read(root: &Root) -> Self {
+        const GROUPS: &str = "/sys/kernel/iommu_groups";
         let parameter = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
+        // VFIO without an IOMMU makes groups, too, each of a device that nothing keeps from all memory.
+        let is_kept_apart =
+            |group: &String| root.text(&format!("{GROUPS}/{group}/name")).as_deref() != Some("vfio-noiommu");
         Self {
-            groups: root.list("/sys/kernel/iommu_groups").len(),
+            groups: root.list(GROUPS).iter().filter(|group| is_kept_apart(group)).count(),
             no_iommu: root.text(parameter).as_deref() == Some("Y"),
         }
     }
