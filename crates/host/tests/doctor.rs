@@ -65,6 +65,35 @@ fn groups_without_an_iommu_are_none() {
     assert_eq!(of_both(), [(State::Warning, told("off")), unsafe_mode]);
 }
 
+/// The data plane loads one file, as it is; what looks like it is said with where it must be.
+#[test]
+fn a_profile_is_good_where_the_data_plane_loads_it_from() {
+    const PROFILE: &str = "/lib/firmware/intel/i40e/ddp/gtp.pkgo";
+    let told = |name: Option<&str>| {
+        let made = Made::new();
+        made.nic("0000:af:00.0", ("0x8086", "0x1572"), ("vfio-pci", 0));
+        name.map(|name| made.file(name, "profile"));
+        let findings = examine(&made.facts(), None);
+        let steering = of(&findings, "nic.steering")[0].state;
+        let [package] = &of(&findings, "nic.package")[..] else { panic!("{findings:?}") };
+        (package.state, steering, format!("{} {:?}", package.found, package.act))
+    };
+    let (state, steering, found) = told(Some(PROFILE));
+    assert!(state == State::Good && steering == State::Good && found.contains(PROFILE), "{found}");
+    for other in [
+        "/lib/firmware/intel/i40e/ddp/gtp.pkgo.zst",
+        "/lib/firmware/intel/i40e/ddp/gtp.pkg",
+        "/lib/firmware/updates/intel/i40e/ddp/gtp.pkgo",
+        "/lib/firmware/intel/i40e/GTPv1.zip",
+    ] {
+        let (state, steering, found) = told(Some(other));
+        assert_eq!((state, steering), (State::Warning, State::Advice), "{other}");
+        assert!(found.contains(&format!("{other} is not loaded")) && found.contains(PROFILE), "{found}");
+    }
+    let (state, _, found) = told(None);
+    assert!(state == State::Warning && found.contains(&format!("there is no {PROFILE}")), "{found}");
+}
+
 /// A socket in two nodes, and a limit of sleep states on the command line.
 #[test]
 fn what_the_bios_and_the_command_line_changed_is_seen() {

@@ -29,6 +29,6 @@ pub use matching::Matching;
 pub use mode::{Abilities, Decision, Mode, Package, Reach, decide};
 pub use request::{Class, Refused, Request, Side, Steered, Target};
 pub use rule::{Action, Item, Rss, RssType, Rule};
-pub use rules::{Script, exact, script};
+pub use rules::{I40E_PROFILE, Script, exact, script};
 pub use step::{Setup, Step};
 pub use teid::{Completer, Table};

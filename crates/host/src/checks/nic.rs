@@ -3,7 +3,7 @@
 use super::{Check, NO_FIGURE, View};
 use crate::finding::Outcome;
 use crate::{Ddp, Facts, Nic};
-use steer::{Abilities, Family, Mode, Package, decide};
+use steer::{Abilities, Family, I40E_PROFILE, Mode, Package, decide};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -88,13 +88,18 @@ fn steering(facts: &Facts, nic: &Nic) -> Option<Outcome> {
 
 fn package(facts: &Facts, nic: &Nic) -> Option<Outcome> {
     let ddp = &facts.ddp;
-    let absent =
-        "get the GTPv1 profile of the 700 series from Intel, as /lib/firmware/intel/i40e/ddp/gtp.pkgo";
     match (nic.family, ddp.package(nic.family)) {
         (Family::I40e, Package::Present) => Some(Outcome::good(ddp.i40e.clone().unwrap_or_default())),
-        (Family::I40e, _) => {
-            Some(Outcome::warning("no profile for GTP-U under /lib/firmware/intel/i40e/ddp", absent))
-        }
+        (Family::I40e, _) => Some(match &ddp.i40e_spare {
+            Some(spare) => Outcome::warning(
+                format!("{spare} is not loaded: the data plane takes {I40E_PROFILE} alone"),
+                format!("have the profile as {I40E_PROFILE}, not compressed and by this very name"),
+            ),
+            None => Outcome::warning(
+                format!("no profile for GTP-U: there is no {I40E_PROFILE}"),
+                format!("get the GTPv1 profile of the 700 series from Intel, as {I40E_PROFILE}"),
+            ),
+        }),
         (Family::Ice, package) => Some(comms(ddp, package)),
         _ => None,
     }

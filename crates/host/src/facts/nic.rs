@@ -4,7 +4,7 @@ use crate::Root;
 use serde::Serialize;
 use std::fs::File;
 use std::io::Read;
-use steer::{Family, Package};
+use steer::{Family, I40E_PROFILE, Package};
 
 const DEVICES: &str = "/sys/bus/pci/devices";
 /// PCI class 02: network controllers.
@@ -123,8 +123,10 @@ fn firmware(root: &Root, address: &str) -> Option<String> {
 /// Packages for Intel cards (DDP) among the firmware files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ddp {
-    /// For the 700 series: the profile that parses GTP-U.
+    /// For the 700 series: the profile that parses GTP-U, where the data plane loads it from.
     pub i40e: Option<String>,
+    /// What looks like that profile and is not loaded: it lies elsewhere, or is compressed.
+    pub i40e_spare: Option<String>,
     /// For the 800 series: the package that is loaded at the start.
     pub ice: Option<String>,
     /// Whether that one is the package for telecommunications (comms), by the name inside; `None` if unreadable.
@@ -143,10 +145,16 @@ impl Ddp {
                 Some(format!("{folder}/{name}"))
             })
         };
+        let is_gtp = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            name.contains("gtp") && (name.contains(".pkg") || name.ends_with(".zip"))
+        };
+        let elsewhere = ["i40e/ddp", "i40e"].iter().find_map(|folder| find(folder, &is_gtp));
         let ice = find("ice/ddp", &|name| name.starts_with("ice.pkg"))
             .or_else(|| find("ice/ddp", &|name| name.starts_with("ice-")));
         Self {
-            i40e: find("i40e/ddp", &|name| name.contains("gtp") && name.contains(".pkg")),
+            i40e: root.exists(I40E_PROFILE).then(|| I40E_PROFILE.to_owned()),
+            i40e_spare: elsewhere.filter(|path| path != I40E_PROFILE),
             ice_is_comms: ice.as_ref().and_then(|path| contains(root, path, b"COMMS Package")),
             ice,
             ice_spare: find("ice/ddp-comms", &|name| name.contains("comms")),

@@ -14,6 +14,9 @@ use crate::request::{Request, Side};
 use crate::rule::{Action, Item, Rss, RssType, Rule};
 use crate::{KEY, Setup, Step, Target};
 
+/// Where the profile is loaded from, through the driver: this file and no other, as it is.
+pub const PROFILE: &str = "/lib/firmware/intel/i40e/ddp/gtp.pkgo";
+
 /// Packet types of the profile with IPv4 and IPv6 inside, with the flow types given to them.
 const GTPU_IPV4: (u8, u8) = (22, 26);
 const GTPU_IPV6: (u8, u8) = (23, 23);
@@ -43,7 +46,7 @@ fn request_queues(request: &Request) -> Vec<u16> {
 fn uplink() -> Vec<Step> {
     let mut steps = vec![
         Step::note("uplink: the profile that parses GTP-U, then the source address inside"),
-        Step::Set(Setup::Profile("/lib/firmware/intel/i40e/ddp/gtp.pkgo")),
+        Step::Set(Setup::Profile(PROFILE)),
     ];
     for (pctype, flow_type) in [GTPU_IPV4, GTPU_IPV6] {
         steps.push(Step::Set(Setup::FlowType { pctype, flow_type }));

@@ -5,6 +5,8 @@ mod i40e;
 mod intel;
 mod mlx5;
 
+pub use i40e::PROFILE as I40E_PROFILE;
+
 use crate::request::{CLASSES_MAX, Refused, Request, Side, Steered};
 use crate::rule::{Action, Item, Rss, RssType, Rule};
 use crate::{Family, Step, Target};
