@@ -31,7 +31,7 @@ pub struct EalConfig {
     /// CPUs for DPDK's own helper threads (interrupts, alarms); empty: those of the caller. Workers are not
     /// bound by it: a worker is a thread of the caller, see [`Eal::register_thread`].
     pub cpus: Vec<usize>,
-    /// Addresses of the PCI devices that ports may use ("0000:3b:00.0"); empty: PCI is left alone.
+    /// PCI devices that ports may use ("0000:3b:00.0"), with the options for their drivers; empty: PCI is left alone.
     pub pci: Vec<String>,
     /// NUMA nodes that the memory is to be on, each with its part in MB; empty: DPDK's choice. It is heeded where enough huge
     /// pages are free on each; of ordinary pages it says which node DPDK's own tables prefer.
@@ -140,7 +140,7 @@ impl Eal {
 
     /// Whether a PCI device may be used.
     pub(crate) fn allows_pci(&self, address: &str) -> bool {
-        self.pci.iter().any(|allowed| allowed == address)
+        self.pci.iter().any(|allowed| allowed.split(',').next() == Some(address))
     }
 }
 
@@ -250,6 +250,16 @@ fn rte_eal_init(arguments: &[CString]) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_with_options_may_be_used_by_its_address() {
+        let pci = vec!["0000:3b:00.0,safe-mode-support=1".to_owned(), "0000:3b:00.1".to_owned()];
+        let eal = Eal { memory: Memory::Ordinary { memory_mb: 1 }, tsc_hz: 1, pci, has_nodes: false };
+        for (address, is_allowed) in [("0000:3b:00.0", true), ("0000:3b:00.1", true), ("0000:3b:00.2", false)]
+        {
+            assert_eq!(eal.allows_pci(address), is_allowed, "{address}");
+        }
+    }
 
     #[test]
     fn memory_is_asked_for_by_node_where_it_is_there() {

@@ -28,7 +28,7 @@ pub use facts::{
 };
 pub use finding::{Finding, State};
 pub use frequency::{Ceiling, Pace, Throttle, give_back};
-pub use node::{Idle, Node, NodePort, Tables};
+pub use node::{Idle, Node, NodePort, Tables, device, is_pci};
 pub use placement::Placement;
 pub use report::{Colours, explained, table};
 pub use root::{Absent, Root};

@@ -68,7 +68,7 @@ fn shares(packets: &[Option<usize>], of_workers: Option<usize>, memory_mb: u32) 
 /// The card of a port: by its PCI address, or by the kernel's interface over it.
 pub(crate) fn nic<'a>(facts: &'a Facts, port: &NodePort) -> Option<&'a Nic> {
     match port.pci() {
-        Some(address) => facts.nics.iter().find(|nic| nic.address.eq_ignore_ascii_case(&address)),
+        Some(address) => facts.nics.iter().find(|nic| nic.address == address),
         None => facts
             .nics
             .iter()

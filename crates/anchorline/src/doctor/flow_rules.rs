@@ -136,8 +136,9 @@ impl Args {
             return Ok(family);
         }
         let device = self.device.as_deref().unwrap_or_default();
+        let address = host::device(device);
         let nics = Facts::read(root).nics;
-        let nic = nics.iter().find(|nic| nic.address == device);
+        let nic = nics.iter().find(|nic| Some(&nic.address) == address.as_ref());
         nic.map(|nic| nic.family)
             .ok_or_else(|| unusable(anyhow::anyhow!("there is no network card at {device}")))
     }

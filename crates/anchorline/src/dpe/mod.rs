@@ -96,7 +96,7 @@ fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyh
 }
 
 fn eal_config(dpe: &DpeSettings) -> EalConfig {
-    let pci = dpe.ports.iter().map(|port| port.device.clone()).filter(|device| ports::is_pci(device));
+    let pci = dpe.ports.iter().map(|port| port.device.clone()).filter(|device| host::is_pci(device));
     EalConfig {
         memory_mb: dpe.memory_mb,
         huge_pages: match dpe.huge_pages {

@@ -66,11 +66,6 @@ impl dataplane::Port for Port {
     }
 }
 
-/// Whether a device is a PCI address rather than a driver's name.
-pub(crate) fn is_pci(device: &str) -> bool {
-    device.starts_with(|c: char| c.is_ascii_hexdigit()) && device.contains(':')
-}
-
 /// The ports of all workers.
 pub(crate) struct Opened {
     pub(crate) configs: Vec<dataplane::PortConfig>,

@@ -102,7 +102,7 @@ impl Wanted {
     /// Only a card could sort packets into classes.
     fn new(settings: &PortSettings, crew: &CrewSettings) -> Self {
         let receivers = if crew.distributors > 0 { crew.distributors } else { crew.workers };
-        let classes = if super::ports::is_pci(&settings.device) { settings.classes.len() } else { 0 };
+        let classes = if host::is_pci(&settings.device) { settings.classes.len() } else { 0 };
         let number = |count| u16::try_from(count).unwrap_or(u16::MAX);
         Self { receivers: number(receivers), groups: number(classes + 1) }
     }

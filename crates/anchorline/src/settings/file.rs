@@ -6,8 +6,9 @@ mod ports;
 mod tests;
 
 use super::values::{
-    Balance, DeviceHash, EchoN3, EchoPeriod, EchoT3, ExactRules, Flows, FramedRoutes, HugePages, Idle,
-    IdleUs, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface, Sessions, Side, Vlan, Workers,
+    Balance, Device, DeviceHash, EchoN3, EchoPeriod, EchoT3, ExactRules, Flows, FramedRoutes, HugePages,
+    Idle, IdleUs, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface, Sessions, Side, Vlan,
+    Workers,
 };
 use super::{
     CrewSettings, DpeSettings, PortSettings, Settings, advertised, charging, classes, crew, exact, limits, n4,
@@ -95,7 +96,7 @@ impl From<Echo> for dataplane::Echo {
 #[serde(deny_unknown_fields)]
 pub(super) struct Port {
     pub(super) name: Spanned<String>,
-    device: Spanned<String>,
+    device: Spanned<Device>,
     interface: Side,
     pub(super) address: Option<Spanned<PortAddress>>,
     pub(super) ipv6: Option<Spanned<PortAddress6>>,
@@ -217,7 +218,7 @@ fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
     let exact_rules = exact::check(port.exact_rules, &around, &classes)?;
     Ok(PortSettings {
         name: port.name.into_inner(),
-        device: port.device.into_inner(),
+        device: port.device.into_inner().0,
         interface,
         ethernet,
         address: port.address.map_or(NO_ADDRESS, |address| address.into_inner().0),

@@ -17,6 +17,19 @@ pub(crate) enum HugePages {
     Never,
 }
 
+/// A device of DPDK's; of a PCI address the one form that everybody behind the configuration knows it by.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Device(pub(super) String);
+
+impl TryFrom<String> for Device {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        host::device(&text).map(Self).ok_or("a PCI address is written as \"0000:3b:00.0\" (lspci -D)")
+    }
+}
+
 /// What a worker does when no packet waits, by name.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]

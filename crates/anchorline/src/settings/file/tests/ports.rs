@@ -16,6 +16,27 @@ fn what_a_port_may_have_besides() {
     assert_eq!((ports[1].vlan, ports[1].mss_clamp), (None, false));
 }
 
+/// However it is written, all behind the configuration have it in the form that DPDK and the kernel know.
+#[test]
+fn a_pci_address_has_one_form() {
+    let with = |device: &str| config::parse(&EXAMPLE.replacen("net_af_packet0,iface=n3", device, 1), check);
+    for (device, expected) in [
+        ("3b:00.0", "0000:3b:00.0"),
+        ("0000:3B:00.0,safe-mode-support=1", "0000:3b:00.0,safe-mode-support=1"),
+        ("net_tap0,iface=T0", "net_tap0,iface=T0"),
+    ] {
+        assert_eq!(with(device).unwrap().dpe.ports[0].device, expected);
+    }
+    for device in ["3b:00", "0000:3b:00", "0000:3b:00.00", "3x:00.0"] {
+        let refused = with(device).unwrap_err().to_string();
+        let expected = format!("device = \"{device}\": a PCI address is written as \"0000:3b:00.0\"");
+        assert!(refused.contains(&expected), "{refused}");
+    }
+    let twice = EXAMPLE.replacen("net_af_packet0,iface=n3", "3b:00.0", 1);
+    let twice = config::parse(&twice.replacen("net_af_packet1,iface=n6", "0000:3B:00.0", 1), check);
+    assert!(twice.unwrap_err().to_string().contains("another port has this device"));
+}
+
 #[test]
 fn a_port_may_have_an_interface_in_the_kernel() {
     let punts = |text: &str| {
