@@ -4,7 +4,7 @@ use crate::cpe::charging::{Status, status_file};
 use crate::settings::{self, Settings};
 use anyhow::Context;
 use charging::ber::{Seen, SeenContainer};
-use charging::file::{self, File};
+use charging::file::{self, File, FileHeader};
 use clap::Subcommand;
 use serde_json::json;
 use std::fmt::Write;
@@ -79,7 +79,10 @@ fn show(files: &[PathBuf], json: bool) -> anyhow::Result<String> {
     let read = files.iter().map(|file| Ok((file.as_path(), read(file)?)));
     let read: Vec<(&Path, File)> = read.collect::<anyhow::Result<_>>()?;
     if json {
-        let all = read.iter().map(|(path, file)| json!({ "file": path, "records": file.records }));
+        let all = read.iter().map(|(path, file)| {
+            let header = file.header.as_ref().map(header);
+            json!({ "file": path, "header": header, "records": file.records })
+        });
         return Ok(json!({ "files": all.collect::<Vec<_>>() }).to_string() + "\n");
     }
     Ok(read.iter().map(|(path, file)| text(path, file)).collect())
@@ -89,6 +92,12 @@ fn read(path: &Path) -> anyhow::Result<File> {
     let shown = path.display();
     let octets = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
     file::read(&octets).with_context(|| format!("{shown} is refused"))
+}
+
+/// As programs read it: `lost` are records that should be in the file.
+fn header(header: &FileHeader) -> serde_json::Value {
+    let FileHeader { sequence, address, closure, lost, .. } = header;
+    json!({ "sequence": sequence, "address": address, "closure": format!("{closure:?}").to_lowercase(), "lost": lost })
 }
 
 fn text(path: &Path, file: &File) -> String {
@@ -151,7 +160,20 @@ mod tests {
         assert_eq!(words[..3], ["7", "001010000000001", "10.60.0.1"]);
         assert_eq!(words[words.len() - 5..], ["17", "10", "3", "5", "6"]);
         let json = shown(LINE.replace('\n', "").as_bytes(), true).unwrap();
-        assert!(json.contains("\"uplink_bytes\":5"), "{json}");
+        assert!(json.contains("\"uplink_bytes\":5") && json.contains("\"header\":null"), "{json}");
+        let of_file = FileHeader {
+            opened: charging::time::Calendar::of(0, 0),
+            last_appended: charging::time::Calendar::of(0, 0),
+            cdrs: 1,
+            sequence: 4,
+            closure: file::Closure::Size,
+            address: "192.0.2.1".parse().unwrap(),
+            lost: 3,
+        };
+        assert_eq!(
+            header(&of_file),
+            json!({ "sequence": 4, "address": "192.0.2.1", "closure": "size", "lost": 3 })
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use dpi::matching::Shape;
 use serde::Serialize;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -67,11 +68,19 @@ impl Args {
     }
 
     /// Does what needs the node, whose rule file and data plane these are.
-    pub(super) async fn execute_on(&self, rules: Option<&Sources>, link: &Path) -> anyhow::Result<String> {
+    pub(super) async fn execute_on(
+        &self,
+        rules: Option<&Sources>,
+        link: &Path,
+        json: bool,
+    ) -> anyhow::Result<String> {
         let Task::Load { file } = &self.task else { return Ok(String::new()) };
         let place =
             rules.context("the node has no content rules: name a file in its configuration, [content] rules");
-        load(file, place.map_err(crate::exit::unusable)?, link).await
+        let sources = place.map_err(crate::exit::unusable)?;
+        load(file, sources, link).await?;
+        let told = json!({ "file": file, "place": sources.rules, "in_force": true });
+        super::say(&told, json, |_| format!("the rules of {} are in force\n", file.display()))
     }
 }
 
@@ -80,7 +89,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks whether they are in force.
 const PAUSE: Duration = Duration::from_millis(100);
 
-async fn load(file: &Path, sources: &Sources, link: &Path) -> anyhow::Result<String> {
+async fn load(file: &Path, sources: &Sources, link: &Path) -> anyhow::Result<()> {
     let place = sources.rules.as_path();
     let rules = sources.read_with(file).map_err(crate::exit::unusable)?;
     // Lines go in the place of lines, a table in that of a table.
@@ -97,7 +106,7 @@ async fn load(file: &Path, sources: &Sources, link: &Path) -> anyhow::Result<Str
     while start.elapsed() < PATIENCE {
         let statistics = crate::observer::statistics(link).await?;
         if statistics.workers.iter().all(|worker| rules.is_of_file(worker.content.revision)) {
-            return Ok(format!("the rules of {} are in force\n", file.display()));
+            return Ok(());
         }
         sleep(PAUSE).await;
     }
@@ -114,7 +123,10 @@ impl Check {
         let format = self.format.unwrap_or_else(|| Format::of(&self.file));
         let (rules, classifier) = format.read(&text).with_context(|| format!("{shown} is refused"))?;
         if self.print {
-            return Ok(rules.rules().iter().map(|rule| format!("{rule}\n")).collect());
+            let lines: Vec<String> = rules.rules().iter().map(ToString::to_string).collect();
+            return super::say(&json!({ "lines": lines }), json, |_| {
+                lines.iter().map(|line| format!("{line}\n")).collect()
+            });
         }
         super::say(&Summary::of(classifier.shape()), json, |summary| {
             format!("{shown} is right: {}", summary.text())
@@ -147,6 +159,7 @@ impl Summary {
 mod tests {
     use super::*;
     use clap::Parser;
+    use tokio::io::AsyncWriteExt;
 
     #[derive(Parser)]
     struct Cli {
@@ -162,8 +175,9 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let file = file.to_str().unwrap();
         let arguments = ["rules", "check", file].into_iter().chain(options.iter().copied());
+        let (arguments, is_json): (Vec<&str>, Vec<&str>) = arguments.partition(|word| *word != "--json");
         let cli = Cli::try_parse_from(arguments).unwrap();
-        cli.args.execute(&cli.settings, false).unwrap()
+        cli.args.execute(&cli.settings, !is_json.is_empty()).unwrap()
     }
 
     #[test]
@@ -194,7 +208,43 @@ mod tests {
         let lines = run("content.CSV", table, &["--print"]).unwrap();
         assert_eq!(lines, "id=7 precedence=1 rating-group=2 host=a.example\n");
         assert_eq!(run("lines.rules", &lines, &["--print"]).unwrap(), lines);
+        let json = run("lines.rules", &lines, &["--print", "--json"]).unwrap();
+        assert_eq!(json, format!("{{\"lines\":[\"{}\"]}}\n", lines.trim_end()));
         assert!(run("lines.rules", table, &[]).is_err());
         assert_eq!(run("lines.rules", table, &["--format", "csv", "--print"]).unwrap(), lines);
+    }
+
+    /// A data plane whose rules are of a revision; it answers one question after the other.
+    async fn engine(listener: tokio::net::UnixListener, revision: u64) {
+        let mut statistics = super::super::fixture::statistics();
+        statistics.workers[0].content.revision = revision;
+        let mut answer = Vec::new();
+        dplink::frame::write(&dplink::Notice::Statistics(statistics), &mut answer).unwrap();
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            socket.write_all(&answer).await.unwrap();
+        }
+    }
+
+    #[test]
+    fn rules_that_are_in_force_are_told_to_people_and_programs() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, place, link] =
+            ["new.rules", "content.rules", "dpe.sock"].map(|name| folder.path().join(name));
+        let text = "id=1 precedence=1 rating-group=1 any\n";
+        std::fs::write(&file, text).unwrap();
+        let sources = Sources { rules: place.clone(), ..Sources::default() };
+        let revision = sources.read_with(&file).unwrap().revision;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            tokio::spawn(engine(tokio::net::UnixListener::bind(&link).unwrap(), revision));
+            let args = Args { task: Task::Load { file: file.clone() } };
+            let told = args.execute_on(Some(&sources), &link, false).await.unwrap();
+            assert_eq!(told, format!("the rules of {} are in force\n", file.display()));
+            assert_eq!(std::fs::read_to_string(&place).unwrap(), text);
+            let told = args.execute_on(Some(&sources), &link, true).await.unwrap();
+            let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+            assert_eq!(told, json!({ "file": file, "place": place, "in_force": true }));
+        });
     }
 }

@@ -36,8 +36,7 @@ pub(crate) struct Args {
     view: View,
     #[command(flatten)]
     settings: settings::Args,
-    /// Print one JSON object: all the engine counts, or for `ports`, `peers`, `associations`, `balance`, `predefined`, `trace` and
-    /// `explain` all they tell.
+    /// Print one JSON object instead: all the engine counts, or what else is told and was done.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -143,7 +142,7 @@ impl View {
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
             Self::Balance(args) => args.execute(link, json).await,
             Self::Sessions(args) => args.execute(link, json).await,
-            Self::Rules(args) => args.execute_on(settings.content.as_ref(), link).await,
+            Self::Rules(args) => args.execute_on(settings.content.as_ref(), link, json).await,
             Self::Predefined(args) => args.execute(settings, json).await,
             Self::Release(args) => args.execute(&settings.control(), json).await,
             Self::Cdr(_) => Ok(String::new()),

@@ -53,7 +53,8 @@ impl Args {
                 let refused = || format!("{} is refused", file.display());
                 checked.with_context(refused).map_err(crate::exit::unusable)?;
                 if *check {
-                    return Ok(format!("{} is right by itself\n", file.display()));
+                    let told = serde_json::json!({ "file": file, "right_by_itself": true });
+                    return super::say(&told, json, |_| format!("{} is right by itself\n", file.display()));
                 }
                 (Wish::Put { text }, "put")
             }
@@ -149,6 +150,25 @@ mod tests {
             told.starts_with("put: ads\n3 sessions are looked at") && told.contains("takes nothing now"),
             "{told}"
         );
+    }
+
+    /// No node is asked.
+    #[test]
+    fn a_file_that_is_right_is_told_to_people_and_programs() {
+        let settings = Settings::parse(include_str!("../../../../config/upf.toml")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ads.toml");
+        std::fs::write(
+            &file,
+            "[[n4.predefined_rule]]\nname = \"ads\"\nfilters = [\"permit out ip from any to assigned\"]\n",
+        )
+        .unwrap();
+        let args = Args { task: Task::Put { file: file.clone(), check: true } };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let told = |json| runtime.block_on(args.execute(&settings, json)).unwrap();
+        assert_eq!(told(false), format!("{} is right by itself\n", file.display()));
+        let json: serde_json::Value = serde_json::from_str(&told(true)).unwrap();
+        assert_eq!(json, serde_json::json!({ "file": file, "right_by_itself": true }));
     }
 
     #[test]
