@@ -68,17 +68,26 @@ impl Args {
             By::Sessions => Measure::Sessions,
         };
         let steps = crate::observer::even(link, by, self.dry_run).await?;
-        let until = Instant::now() + PATIENCE;
-        let mut balancing = crate::observer::balancing(link).await?;
-        while !self.dry_run && balancing.waiting > 0 && Instant::now() < until {
-            sleep(LOOK).await;
-            balancing = crate::observer::balancing(link).await?;
-        }
+        let patience = if self.dry_run { Duration::ZERO } else { PATIENCE };
+        let moved = until_moved(link, patience);
+        let balancing = super::progress::during("sessions are on their way", patience, moved).await?;
         let told = serde_json::json!({ "steps": steps, "balance": balancing });
         super::say(&told, json, |_| match self.dry_run {
             true => planned(&steps),
             false => ordered(&steps, &balancing),
         })
+    }
+}
+
+/// How it stands once all have moved, or patience is at its end.
+async fn until_moved(link: &Path, patience: Duration) -> anyhow::Result<Balancing> {
+    let until = Instant::now() + patience;
+    loop {
+        let balancing = crate::observer::balancing(link).await?;
+        if balancing.waiting == 0 || Instant::now() >= until {
+            return Ok(balancing);
+        }
+        sleep(LOOK).await;
     }
 }
 

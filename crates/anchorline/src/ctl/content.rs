@@ -1,6 +1,7 @@
 //! Content rules: whether a file is right, before an engine is asked to load it.
 
-use crate::content::{Format, Sources};
+use super::progress;
+use crate::content::{Format, RuleText, Sources};
 use crate::settings;
 use anyhow::Context;
 use clap::Subcommand;
@@ -102,18 +103,26 @@ async fn load(file: &Path, sources: &Sources, link: &Path) -> anyhow::Result<()>
     let beside = place.with_extension("new");
     std::fs::copy(file, &beside).with_context(|| format!("{} cannot be written", beside.display()))?;
     std::fs::rename(&beside, place).with_context(|| format!("{} cannot be written", place.display()))?;
+    let in_force = progress::during("rules are put in force", PATIENCE, until_in_force(&rules, link)).await?;
+    anyhow::ensure!(
+        in_force,
+        "{} is in its place, but its rules are not in force; the node's log says why",
+        place.display()
+    );
+    Ok(())
+}
+
+/// Whether they have come to be, with some patience.
+async fn until_in_force(rules: &RuleText, link: &Path) -> anyhow::Result<bool> {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
         let statistics = crate::observer::statistics(link).await?;
         if statistics.workers.iter().all(|worker| rules.is_of_file(worker.content.revision)) {
-            return Ok(());
+            return Ok(true);
         }
         sleep(PAUSE).await;
     }
-    anyhow::bail!(
-        "{} is in its place, but its rules are not in force; the node's log says why",
-        place.display()
-    )
+    Ok(false)
 }
 
 impl Check {

@@ -19,7 +19,8 @@ impl Interval {
     pub(super) async fn statistics(&self, link: &Path) -> anyhow::Result<Statistics> {
         let first = crate::observer::statistics(link).await?;
         let Some(seconds) = self.seconds else { return Ok(first) };
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        let interval = Duration::from_secs(seconds);
+        super::progress::during("packets are counted", interval, tokio::time::sleep(interval)).await;
         since(crate::observer::statistics(link).await?, &first)
     }
 }

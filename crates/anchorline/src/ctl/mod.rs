@@ -15,6 +15,7 @@ mod packet;
 mod peers;
 mod ports;
 mod predefined;
+mod progress;
 mod release;
 mod runtime;
 mod sessions;
@@ -139,7 +140,7 @@ impl View {
                 let all = control::order(&settings.control(), Order::Associations).await?.associations;
                 say(&serde_json::json!({ "associations": all }), json, |_| associations::text(&all))
             }
-            Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
+            Self::Trace(args) => say(&args.trace(link).await?, json, trace::text),
             Self::Balance(args) => args.execute(link, json).await,
             Self::Sessions(args) => args.execute(link, json).await,
             Self::Rules(args) => args.execute_on(settings.content.as_ref(), link, json).await,

@@ -41,7 +41,9 @@ impl Args {
             );
         }
         if self.wait && !done.asked.is_empty() {
-            self.until_left(control, &done.asked).await?;
+            let most = Duration::from_secs(self.grace) + SPARE;
+            let left = self.until_left(control, &done.asked);
+            super::progress::during("control planes are waited for", most, left).await?;
         }
         if json {
             return Ok(serde_json::to_string(&done)? + "\n");

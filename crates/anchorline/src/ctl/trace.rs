@@ -2,11 +2,14 @@
 
 use super::drops::about;
 use super::packet;
+use super::progress;
 use super::values;
 use dplink::{TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter, TracedPacket};
 use rules::Teid;
 use std::fmt::Write;
 use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
 
 /// Which packets, and how long to wait for them.
 #[derive(clap::Args)]
@@ -29,7 +32,13 @@ pub(super) struct Args {
 }
 
 impl Args {
-    pub(super) fn filter(&self) -> TraceFilter {
+    /// Waits for the packets.
+    pub(super) async fn trace(&self, link: &Path) -> anyhow::Result<Trace> {
+        let most = Duration::from_secs(self.seconds.into());
+        progress::during("packets are waited for", most, crate::observer::trace(link, self.filter())).await
+    }
+
+    fn filter(&self) -> TraceFilter {
         let Self { packets, seconds, ref port, ue, teid } = *self;
         TraceFilter { packets, seconds, port: port.clone(), ue, teid }
     }
