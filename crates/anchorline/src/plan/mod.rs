@@ -26,7 +26,8 @@ enum Question {
 
 #[derive(clap::Args)]
 struct ScalingArgs {
-    /// A report of `anchorline bench steering --json`, for what a packet costs.
+    /// A report that `anchorline bench steering --json FILE` has made, for what a packet costs. The default is in the source tree
+    /// alone.
     #[arg(long, value_name = "FILE", default_value = "bench/report/steering.json")]
     report: PathBuf,
     /// Numbers of cores, 1 to 128.
@@ -57,7 +58,10 @@ impl ScalingArgs {
         let path = self.report.display();
         let text = std::fs::read_to_string(&self.report);
         let text = text.with_context(|| {
-            format!("{path} cannot be read; make one with `anchorline bench steering --json > FILE`")
+            format!(
+                "{path} cannot be read; make a report with `anchorline bench steering --json FILE` and name it with \
+                 --report FILE"
+            )
         })?;
         let mut costs = Costs::of_report(&text).with_context(|| format!("{path} is of no use"))?;
         costs.users = self.users.map_or(costs.users, f64::from);
@@ -113,6 +117,10 @@ mod tests {
         let other = ScalingArgs { report: "Cargo.toml".into(), ..args("") };
         assert!(format!("{:#}", other.text().unwrap_err()).contains("no report of"));
         let absent = ScalingArgs { report: "/nowhere".into(), ..args("") };
-        assert!(format!("{:#}", absent.text().unwrap_err()).contains("anchorline bench steering"));
+        let told = format!("{:#}", absent.text().unwrap_err());
+        assert!(told.starts_with("/nowhere cannot be read") && told.contains("--report FILE"), "{told}");
+        // The command it names is one that is taken.
+        let command = told.split('`').nth(1).unwrap().strip_prefix("anchorline ").unwrap();
+        assert!(bench::Args::try_parse_from(command.split(' ')).is_ok(), "{command}");
     }
 }
