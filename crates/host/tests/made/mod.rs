@@ -1,6 +1,7 @@
 //! Trees of made servers.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod kernel;
 pub(crate) mod servers;
 
 use anchorline_host::{Facts, Root};
