@@ -8,6 +8,7 @@ use n4::{Charging, Predefined};
 use serde::Deserialize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Tariff times of a day.
 const TARIFF_TIMES_MAX: usize = 24;
@@ -23,7 +24,7 @@ pub(crate) struct ChargingSettings {
     pub(crate) offline: Charging,
     pub(crate) directory: PathBuf,
     pub(crate) formats: Vec<Format>,
-    pub(crate) file_age_ms: u64,
+    pub(crate) file_age: Duration,
     pub(crate) file_cdrs: usize,
     pub(crate) file_bytes: usize,
     pub(crate) waiting_max: usize,
@@ -165,7 +166,7 @@ pub(super) fn check(file: File, predefined: &Predefined) -> Result<ChargingSetti
         offline: Charging { rating, policy },
         directory: file.directory,
         formats: file.formats.into_inner(),
-        file_age_ms: file.file_max_s.0 * 1_000,
+        file_age: Duration::from_secs(file.file_max_s.0),
         file_cdrs: file.file_max_cdrs.0,
         file_bytes: file.file_max_kib.0 << 10,
         waiting_max: file.waiting_max.0,

@@ -12,6 +12,8 @@
 //! A process that dies before 2 leaves a temporary that nobody knows, which is removed; one that dies after it leaves
 //! one that the next process gives its name. A file that was taken away meanwhile is not written again: its temporary is
 //! gone and its mark is there.
+//!
+//! Records wait by a time that never goes back. The time of day is set by people and by servers, and only goes into files.
 
 mod folder;
 mod mark;
@@ -22,9 +24,11 @@ use crate::ber::Context;
 use crate::file::{self, Closure, Format, Frame};
 use crate::record::Cdr;
 use crate::zone::Zone;
+use machine::Time;
 use mark::Mark;
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// What an operator sets, and who we are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,13 +42,22 @@ pub struct Settings {
     /// Each gets files of its own.
     pub formats: Vec<Format>,
     /// A file is closed so long after its first record.
-    pub file_age_ms: u64,
+    pub file_age: Duration,
     /// A file is closed with so many records.
     pub file_cdrs: usize,
     /// A file is closed before it has more octets, unless one record has.
     pub file_bytes: usize,
     /// Tells apart databases, whose records are each counted from 1: the recovery time stamp they began with.
     pub stream: u32,
+}
+
+/// Now, by both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// What ages are counted by.
+    pub time: Time,
+    /// The time of day that files tell, in milliseconds since 1900.
+    pub wall_ms: u64,
 }
 
 /// Records that wait for a file.
@@ -56,7 +69,7 @@ pub struct Spool {
     is_unsure: bool,
     waiting: VecDeque<Cdr>,
     /// When the first of them came.
-    since_ms: u64,
+    since: Time,
 }
 
 /// Records that are in files of every format: their numbers.
@@ -88,10 +101,10 @@ impl Spool {
         settings: Settings,
         folder: &mut F,
         waiting: Vec<Cdr>,
-        now_ms: u64,
+        now: Time,
     ) -> Result<Self, F::Error> {
         let mut spool =
-            Self { settings, marks: vec![], is_unsure: true, waiting: waiting.into(), since_ms: now_ms };
+            Self { settings, marks: vec![], is_unsure: true, waiting: waiting.into(), since: now };
         spool.restore(folder)?;
         Ok(spool)
     }
@@ -109,9 +122,9 @@ impl Spool {
     }
 
     /// Takes a record that the database has. They come in the order of their numbers.
-    pub fn add(&mut self, cdr: Cdr, now_ms: u64) {
+    pub fn add(&mut self, cdr: Cdr, now: Time) {
         if self.waiting.is_empty() {
-            self.since_ms = now_ms;
+            self.since = now;
         }
         self.waiting.push_back(cdr);
     }
@@ -126,12 +139,11 @@ impl Spool {
         self.waiting.is_empty()
     }
 
-    /// When a file is to be closed; at once, where there are enough records for one.
-    pub fn due_ms(&self) -> Option<u64> {
-        if self.waiting.len() >= self.settings.file_cdrs {
-            return Some(self.since_ms);
-        }
-        (!self.is_empty()).then(|| self.since_ms.saturating_add(self.settings.file_age_ms))
+    /// Whether a file is to be closed: there are enough records for one, whatever the time, or the first has waited long
+    /// enough.
+    pub fn is_due(&self, now: Time) -> bool {
+        let is_old = || self.since + self.settings.file_age <= now;
+        self.waiting.len() >= self.settings.file_cdrs || !self.is_empty() && is_old()
     }
 
     /// Makes a file of each format, if one is due or if `is_all`; says what is then durable.
@@ -142,9 +154,9 @@ impl Spool {
         &mut self,
         folder: &mut F,
         is_all: bool,
-        now_ms: u64,
+        now: Now,
     ) -> Result<Option<Durable>, F::Error> {
-        let is_due = self.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
+        let is_due = self.is_due(now.time);
         if self.is_empty() || !(is_due || is_all) {
             return Ok(None);
         }
@@ -155,11 +167,11 @@ impl Spool {
         let cdrs: Vec<Cdr> = self.waiting.iter().take(taken).cloned().collect();
         self.is_unsure = true;
         for mark in &mut self.marks {
-            write(mark, &cdrs, (&self.settings, closure, now_ms), folder)?;
+            write(mark, &cdrs, (&self.settings, closure, now.wall_ms), folder)?;
         }
         self.is_unsure = false;
         self.waiting.drain(..taken);
-        self.since_ms = now_ms;
+        self.since = now.time;
         let (first, last) = (cdrs.first(), cdrs.last());
         let durable =
             |(first, last): (&Cdr, &Cdr)| Durable { first: first.serial, last: last.serial, cdrs: taken };

@@ -95,7 +95,7 @@ fn settings() -> Settings {
         address: [10, 40, 0, 2].into(),
         zone: Zone::default(),
         formats: vec![Format::Pgw, Format::Chf, Format::Json],
-        file_age_ms: 60_000,
+        file_age: Duration::from_secs(60),
         file_cdrs: 3,
         file_bytes: 1 << 20,
         stream: 4_711,
@@ -127,24 +127,34 @@ fn cdr(serial: u64) -> Cdr {
     }
 }
 
+/// The same by both clocks.
+const fn at(now_ms: u64) -> Now {
+    Now { time: Time::from_millis(now_ms), wall_ms: now_ms }
+}
+
 fn open(folder: &mut Memory, waiting: Vec<Cdr>) -> Spool {
-    Spool::open(settings(), folder, waiting, 0).unwrap()
+    Spool::open(settings(), folder, waiting, Time::ZERO).unwrap()
 }
 
 #[test]
 fn a_file_is_closed_by_age_by_number_and_by_size() {
     let mut folder = Memory::default();
     let mut spool = open(&mut folder, vec![]);
-    assert_eq!((spool.due_ms(), spool.rotate(&mut folder, true, 5)), (None, Ok(None)));
-    spool.add(cdr(1), 1_000);
-    assert_eq!(spool.due_ms(), Some(61_000));
-    assert_eq!(spool.rotate(&mut folder, false, 60_999), Ok(None));
-    assert_eq!(spool.rotate(&mut folder, false, 61_000), Ok(Some(Durable { first: 1, last: 1, cdrs: 1 })));
-    (2..=5).for_each(|serial| spool.add(cdr(serial), 70_000));
-    assert_eq!(spool.due_ms(), Some(70_000));
-    assert_eq!(spool.rotate(&mut folder, false, 70_000), Ok(Some(Durable { first: 2, last: 4, cdrs: 3 })));
-    assert_eq!(spool.rotate(&mut folder, false, 70_000), Ok(None));
-    assert_eq!(spool.rotate(&mut folder, true, 70_000), Ok(Some(Durable { first: 5, last: 5, cdrs: 1 })));
+    assert_eq!((spool.is_due(at(5).time), spool.rotate(&mut folder, true, at(5))), (false, Ok(None)));
+    spool.add(cdr(1), at(1_000).time);
+    assert_eq!(spool.rotate(&mut folder, false, at(60_999)), Ok(None));
+    assert_eq!(
+        spool.rotate(&mut folder, false, at(61_000)),
+        Ok(Some(Durable { first: 1, last: 1, cdrs: 1 }))
+    );
+    (2..=5).for_each(|serial| spool.add(cdr(serial), at(70_000).time));
+    assert!(spool.is_due(at(70_000).time));
+    assert_eq!(
+        spool.rotate(&mut folder, false, at(70_000)),
+        Ok(Some(Durable { first: 2, last: 4, cdrs: 3 }))
+    );
+    assert_eq!(spool.rotate(&mut folder, false, at(70_000)), Ok(None));
+    assert_eq!(spool.rotate(&mut folder, true, at(70_000)), Ok(Some(Durable { first: 5, last: 5, cdrs: 1 })));
     let closure = |(_, octets): (&String, &Vec<u8>)| file::read(octets).unwrap().header.unwrap().closure;
     let of_pgw = folder.files.iter().filter(|(name, _)| name.ends_with("_-_pgw.cdr"));
     let closures: Vec<Closure> = of_pgw.map(closure).collect();
@@ -152,18 +162,38 @@ fn a_file_is_closed_by_age_by_number_and_by_size() {
     let names: Vec<_> = folder.files.keys().filter(|name| name.ends_with("jsonl")).collect();
     assert_eq!(names[0], "upf.example_-_1.19000101_-_0001+0000_-_json.jsonl");
     spool.settings.file_bytes = 900;
-    (6..=7).for_each(|serial| spool.add(cdr(serial), 80_000));
-    assert_eq!(spool.rotate(&mut folder, true, 80_000), Ok(Some(Durable { first: 6, last: 6, cdrs: 1 })));
+    (6..=7).for_each(|serial| spool.add(cdr(serial), at(80_000).time));
+    assert_eq!(spool.rotate(&mut folder, true, at(80_000)), Ok(Some(Durable { first: 6, last: 6, cdrs: 1 })));
+}
+
+/// Somebody sets the time of day an hour back, or a year ahead.
+#[test]
+fn files_are_closed_whatever_becomes_of_the_time_of_day() {
+    const YEAR_MS: u64 = 365 * crate::time::DAY_MS;
+    for wall_ms in [0, 4 * YEAR_MS] {
+        let mut folder = Memory::default();
+        let mut spool = open(&mut folder, vec![]);
+        let now = |now_ms| Now { wall_ms, ..at(now_ms) };
+        spool.add(cdr(1), at(1_000).time);
+        assert_eq!(spool.rotate(&mut folder, false, now(60_999)), Ok(None), "not before it is old");
+        let first = Some(Durable { first: 1, last: 1, cdrs: 1 });
+        assert_eq!(spool.rotate(&mut folder, false, now(61_000)), Ok(first));
+        (2..=4).for_each(|serial| spool.add(cdr(serial), at(62_000).time));
+        let three = Some(Durable { first: 2, last: 4, cdrs: 3 });
+        assert_eq!(spool.rotate(&mut folder, false, now(62_000)), Ok(three));
+        let year = format!(".{}0101_", 1900 + wall_ms / YEAR_MS);
+        assert!(folder.files.keys().filter(|name| !name.starts_with('.')).all(|name| name.contains(&year)));
+    }
 }
 
 #[test]
 fn records_of_another_database_are_not_taken_for_written_ones() {
     let mut folder = Memory::default();
     let mut spool = open(&mut folder, vec![cdr(1), cdr(2)]);
-    spool.rotate(&mut folder, true, 1).unwrap();
+    spool.rotate(&mut folder, true, at(1)).unwrap();
     let other = Settings { stream: 4_712, ..settings() };
-    let mut spool = Spool::open(other, &mut folder, vec![cdr(1)], 1).unwrap();
-    spool.rotate(&mut folder, true, 1).unwrap();
+    let mut spool = Spool::open(other, &mut folder, vec![cdr(1)], Time::ZERO).unwrap();
+    spool.rotate(&mut folder, true, at(1)).unwrap();
     assert_eq!(folder.serials(Format::Chf), [1, 1, 2]);
 }
 
@@ -172,7 +202,7 @@ fn the_last_number_in_files_is_that_of_the_stream() {
     let mut folder = Memory::default();
     let last = |folder: &Memory, stream| last_in_files(&settings().formats, stream, folder).unwrap();
     assert_eq!(last(&folder, 4_711), 0);
-    open(&mut folder, vec![cdr(1), cdr(9)]).rotate(&mut folder, true, 1).unwrap();
+    open(&mut folder, vec![cdr(1), cdr(9)]).rotate(&mut folder, true, at(1)).unwrap();
     assert_eq!((last(&folder, 4_711), last(&folder, 4_712)), (9, 0));
 }
 
@@ -180,7 +210,7 @@ fn the_last_number_in_files_is_that_of_the_stream() {
 fn records_that_are_missing_are_told() {
     let mut folder = Memory::default();
     let mut spool = open(&mut folder, vec![cdr(1), cdr(4), cdr(7)]);
-    spool.rotate(&mut folder, true, 1).unwrap();
+    spool.rotate(&mut folder, true, at(1)).unwrap();
     let (_, octets) = folder.files.iter().find(|(name, _)| name.ends_with("_-_pgw.cdr")).unwrap();
     assert_eq!(file::read(octets).unwrap().header.unwrap().lost, 4);
 }
@@ -198,13 +228,13 @@ proptest! {
         for (now, (records, steps, (takes, dies))) in lives.into_iter().enumerate() {
             (folder.left, folder.is_dead, folder.dies) = (Some(steps), false, dies);
             let waiting = database.values().cloned().collect();
-            if let Ok(mut spool) = Spool::open(settings(), &mut folder, waiting, now as u64) {
+            if let Ok(mut spool) = Spool::open(settings(), &mut folder, waiting, at(now as u64).time) {
                 for _ in 0..records {
                     serial += 1;
                     database.insert(serial, cdr(serial));
-                    spool.add(cdr(serial), now as u64);
+                    spool.add(cdr(serial), at(now as u64).time);
                     // What is durable is forgotten, or the process dies before that.
-                    if let Ok(Some(durable)) = spool.rotate(&mut folder, records % 2 == 0, now as u64)
+                    if let Ok(Some(durable)) = spool.rotate(&mut folder, records % 2 == 0, at(now as u64))
                         && folder.step().is_ok()
                     {
                         database.retain(|serial, _| !(durable.first..=durable.last).contains(serial));
@@ -217,7 +247,7 @@ proptest! {
         }
         (folder.left, folder.is_dead) = (None, false);
         let mut spool = open(&mut folder, database.into_values().collect());
-        while spool.rotate(&mut folder, true, 1_000).unwrap().is_some() {}
+        while spool.rotate(&mut folder, true, at(1_000)).unwrap().is_some() {}
         for format in settings().formats {
             prop_assert_eq!(folder.serials(format), (1..=serial).collect::<Vec<_>>());
         }

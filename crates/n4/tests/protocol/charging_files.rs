@@ -3,12 +3,14 @@
 use crate::common::billing::*;
 use crate::common::{Lab, SMF, STAMP, config};
 use ::charging::file::{self, Format};
-use ::charging::spool::{Folder, Settings, Spool};
+use ::charging::spool::{Folder, Now, Settings, Spool};
 use ::charging::{Cdr, Key, OWN_METERS, Policy, Rating};
+use machine::Time;
 use n4::{Charging, Config};
 use proptest::prelude::*;
 use rules::Seid;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// A folder in memory that refuses everything after so many operations, and may leave a half-written file.
 #[derive(Default)]
@@ -89,13 +91,13 @@ impl Whole {
             address: crate::common::US.into(),
             zone: charging::Zone::default(),
             formats: FORMATS.to_vec(),
-            file_age_ms: 1,
+            file_age: Duration::from_millis(1),
             file_cdrs: 2,
             file_bytes: 1 << 20,
             stream: STAMP,
         };
         let waiting = self.database.values().cloned().collect();
-        self.spool = Spool::open(settings, &mut self.folder, waiting, 0).ok();
+        self.spool = Spool::open(settings, &mut self.folder, waiting, Time::ZERO).ok();
     }
 
     /// What was closed meanwhile goes into files; whether the process lived through it. `forgets` is whether it lived to
@@ -104,12 +106,13 @@ impl Whole {
         self.folder.left = left;
         for cdr in &self.lab.cdrs[self.seen..] {
             self.database.insert(cdr.serial, cdr.clone());
-            self.spool.iter_mut().for_each(|spool| spool.add(cdr.clone(), 0));
+            self.spool.iter_mut().for_each(|spool| spool.add(cdr.clone(), Time::ZERO));
         }
         self.seen = self.lab.cdrs.len();
         let Some(spool) = &mut self.spool else { return false };
+        let now = Now { time: Time::from_millis(10), wall_ms: 10 };
         loop {
-            match spool.rotate(&mut self.folder, true, 10) {
+            match spool.rotate(&mut self.folder, true, now) {
                 Ok(None) => return true,
                 Ok(Some(durable)) if forgets => {
                     self.database.retain(|serial, _| !(durable.first..=durable.last).contains(serial));

@@ -77,6 +77,7 @@ impl Outbox {
             told,
             status_file: status_file(settings),
             sync: Box::new(move || store.sync().map_err(|error| error.to_string())),
+            now: Box::new(writer::clocks()),
         };
         std::thread::Builder::new().name("charging".to_owned()).spawn(move || writer.run(cdrs))?;
         Ok(Self { to_writer, durable, status, waiting, limit, dropped: 0, dropped_bytes: 0 })
@@ -172,7 +173,7 @@ fn spool_settings(charging: &ChargingSettings, settings: &Settings, stream: u32)
         address: settings.n4.listen.ip(),
         zone: charging.offline.policy.zone.clone(),
         formats: charging.formats.clone(),
-        file_age_ms: charging.file_age_ms,
+        file_age: charging.file_age,
         file_cdrs: charging.file_cdrs,
         file_bytes: charging.file_bytes,
         stream,

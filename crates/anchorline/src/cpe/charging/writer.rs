@@ -2,11 +2,12 @@
 
 use super::Disk;
 use charging::Cdr;
-use charging::spool::{Durable, Settings, Spool};
+use charging::spool::{Durable, Now, Settings, Spool};
+use machine::Time;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, watch};
 
 /// Where the writer says how it is: in the run folder.
@@ -15,7 +16,7 @@ pub(crate) const STATUS_FILE: &str = "charging.json";
 /// Between two looks at what is due and how much room there is.
 const LOOK: Duration = Duration::from_secs(1);
 /// After a disk refused something.
-const PAUSE_MS: u64 = 5_000;
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// How the writer is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,22 +44,23 @@ pub(super) struct Writer {
     pub(super) status_file: PathBuf,
     /// Returns when the disk has all that the session database says.
     pub(super) sync: Box<dyn Fn() -> Result<(), String> + Send>,
+    pub(super) now: Box<dyn Fn() -> Now + Send>,
 }
 
 impl Writer {
     /// Writes until nobody has records any more. `waiting` is what the database holds.
     pub(super) fn run(mut self, waiting: Vec<Cdr>) {
         let Some(mut spool) = self.open(waiting) else { return };
-        let mut again_ms = 0;
+        let mut again = Some(Time::ZERO);
         loop {
             match self.cdrs.recv_timeout(LOOK) {
-                Ok(cdr) => spool.add(cdr, now_ms()),
+                Ok(cdr) => spool.add(cdr, (self.now)().time),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            self.cdrs.try_iter().for_each(|cdr| spool.add(cdr, now_ms()));
-            if again_ms <= now_ms() {
-                again_ms = self.rotate(&mut spool);
+            self.cdrs.try_iter().for_each(|cdr| spool.add(cdr, (self.now)().time));
+            if again.is_some_and(|again| again <= (self.now)().time) {
+                again = self.rotate(&mut spool);
             }
             self.tell(|status| status.waiting = spool.len() as u64);
         }
@@ -67,7 +69,7 @@ impl Writer {
     /// A folder that cannot be put in order now may be later.
     fn open(&mut self, waiting: Vec<Cdr>) -> Option<Spool> {
         loop {
-            match Spool::open(self.settings.clone(), &mut self.disk, waiting.clone(), now_ms()) {
+            match Spool::open(self.settings.clone(), &mut self.disk, waiting.clone(), (self.now)().time) {
                 Ok(spool) => return Some(spool),
                 Err(error) => self.problem(Some(format!("the folder cannot be put in order: {error}"))),
             }
@@ -75,38 +77,39 @@ impl Writer {
             if self.durable.is_closed() {
                 return None;
             }
-            std::thread::sleep(Duration::from_millis(PAUSE_MS));
+            std::thread::sleep(PAUSE);
         }
     }
 
-    /// Makes what files are due; says when to look again.
-    fn rotate(&mut self, spool: &mut Spool) -> u64 {
+    /// Makes what files are due; says when to look again, if ever.
+    fn rotate(&mut self, spool: &mut Spool) -> Option<Time> {
         loop {
+            let now = (self.now)();
             // A crash of the machine must not take a record from the database that is in a file: its number would come
             // again, and what it charged would be charged again.
-            if spool.due_ms().is_some_and(|due_ms| due_ms <= now_ms())
+            if spool.is_due(now.time)
                 && let Err(error) = (self.sync)()
             {
                 self.problem(Some(format!("the session database cannot be synced: {error}")));
-                return now_ms() + PAUSE_MS;
+                return Some(now.time + PAUSE);
             }
-            match spool.rotate(&mut self.disk, false, now_ms()) {
+            match spool.rotate(&mut self.disk, false, now) {
                 Ok(Some(durable)) => {
                     self.tell(|status| {
                         status.written += durable.cdrs as u64;
                         status.files += 1;
                     });
                     if self.durable.blocking_send(durable).is_err() {
-                        return u64::MAX;
+                        return None;
                     }
                 }
                 Ok(None) => {
                     self.look_at_room();
-                    return 0;
+                    return Some(now.time);
                 }
                 Err(error) => {
                     self.problem(Some(format!("a file cannot be written: {error}")));
-                    return now_ms() + PAUSE_MS;
+                    return Some(now.time + PAUSE);
                 }
             }
         }
@@ -153,10 +156,14 @@ impl Writer {
     }
 }
 
-/// Milliseconds since 1900.
-fn now_ms() -> u64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    charging::time::UNIX_EPOCH_MS + since_1970.as_millis() as u64
+/// Reads both clocks; the one that never goes back begins with it.
+pub(super) fn clocks() -> impl Fn() -> Now + Send {
+    let zero = Instant::now();
+    move || {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let wall_ms = charging::time::UNIX_EPOCH_MS + since_1970.as_millis() as u64;
+        Now { time: Time::from_zero(zero.elapsed()), wall_ms }
+    }
 }
 
 #[cfg(test)]
@@ -167,7 +174,7 @@ mod tests {
     use charging::{Account, Cause, Policy, Session, User};
     use std::path::Path;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
 
     fn cdr(serial: u64) -> Cdr {
@@ -189,7 +196,7 @@ mod tests {
             address: [10, 40, 0, 2].into(),
             zone: ::charging::Zone::default(),
             formats: vec![Format::Json],
-            file_age_ms: 60_000,
+            file_age: Duration::from_secs(60),
             file_cdrs: 2,
             file_bytes: 1 << 20,
             stream: 1,
@@ -213,22 +220,24 @@ mod tests {
         let mut disk = Disk::new(folder.path().to_owned());
         assert!(disk.free_bytes().unwrap() < 8 << 20, "TMPDIR is too large to be filled");
         let _ = disk.write("filler", &vec![0; 8 << 20]);
+        let now = clocks()();
         let settings = Settings { formats: vec![Format::Json, Format::Chf], file_cdrs: 200, ..settings() };
-        let mut spool = Spool::open(settings, &mut disk, (1..=200).map(cdr).collect(), 0).unwrap();
+        let mut spool = Spool::open(settings, &mut disk, (1..=200).map(cdr).collect(), Time::ZERO).unwrap();
         for _ in 0..3 {
-            let error = spool.rotate(&mut disk, false, 1).unwrap_err();
+            let error = spool.rotate(&mut disk, false, now).unwrap_err();
             assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
         }
         disk.remove("filler").unwrap();
         assert_eq!(
-            spool.rotate(&mut disk, false, 1).unwrap(),
+            spool.rotate(&mut disk, false, now).unwrap(),
             Some(Durable { first: 1, last: 200, cdrs: 200 })
         );
         assert_eq!(serials(folder.path()), (1..=200).collect::<Vec<_>>());
         assert_eq!(disk.list().unwrap().iter().filter(|name| name.ends_with(".cdr")).count(), 1);
     }
 
-    /// The folder is not there at first: records wait, and someone is told; then all is written.
+    /// The folder is not there at first: records wait, and someone is told; then all is written, though the time of day is set
+    /// back whenever it is looked at.
     #[test]
     fn records_wait_for_a_folder_that_cannot_be_used() {
         let run = tempfile::tempdir().unwrap();
@@ -245,6 +254,8 @@ mod tests {
             files.fetch_add(1, Ordering::Relaxed);
             Ok(())
         });
+        let (read, wall_ms) = (clocks(), AtomicU64::new(charging::time::DAY_MS));
+        let now = Box::new(move || Now { wall_ms: wall_ms.fetch_sub(1_000, Ordering::Relaxed), ..read() });
         let writer = Writer {
             settings: parts.1,
             disk,
@@ -254,6 +265,7 @@ mod tests {
             told,
             status_file: parts.0,
             sync,
+            now,
         };
         let thread = std::thread::spawn(move || writer.run(vec![cdr(1), cdr(2)]));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
