@@ -162,6 +162,7 @@ pub(super) fn check(file: File, predefined: &Predefined) -> Result<ChargingSetti
     let rating = rating.map_err(|error| Refusal::absent(format!("[charging]: {error}")))?;
     let rating = rating.with_content(content);
     let policy = policy(&file)?;
+    check_waiting(&file)?;
     Ok(ChargingSettings {
         offline: Charging { rating, policy },
         directory: file.directory,
@@ -184,6 +185,18 @@ fn check_formats(formats: &Spanned<Vec<Format>>) -> Result<(), Refusal> {
         ));
     }
     Ok(())
+}
+
+/// Records are in the database until they are in a file, and others come while it is written.
+fn check_waiting(file: &File) -> Result<(), Refusal> {
+    let (waiting_max, file_max_cdrs) = (file.waiting_max.0, file.file_max_cdrs.0);
+    if waiting_max > file_max_cdrs {
+        return Ok(());
+    }
+    Err(Refusal::absent(format!(
+        "[charging]: waiting_max = {waiting_max} has to be more than file_max_cdrs = {file_max_cdrs}, or records are lost \
+         before a file has as many"
+    )))
 }
 
 fn range(urr: &Urr) -> Result<(RangeInclusive<u32>, Key), Refusal> {
@@ -277,6 +290,11 @@ mod tests {
         ] {
             let error = parse(&format!("{LEAST}{line}\n")).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
+        }
+        let both = "waiting_max = 1000 has to be more than file_max_cdrs = 10000";
+        for (lines, is_right) in [("", false), ("file_max_cdrs = 999\n", true)] {
+            let refused = parse(&format!("{LEAST}waiting_max = 1000\n{lines}")).err();
+            assert_eq!(refused.map(|error| error.to_string().contains(both)), (!is_right).then_some(true));
         }
         let error = parse("directory = \"/cdr\"\nformats = [\"pgw\", \"pgw\"]\n").unwrap_err().to_string();
         assert!(error.contains("each once"), "{error}");

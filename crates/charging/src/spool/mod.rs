@@ -17,6 +17,7 @@
 
 mod folder;
 mod mark;
+mod queue;
 
 pub use folder::Folder;
 
@@ -26,7 +27,7 @@ use crate::record::Cdr;
 use crate::zone::Zone;
 use machine::Time;
 use mark::Mark;
-use std::collections::VecDeque;
+use queue::Queue;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -67,9 +68,7 @@ pub struct Spool {
     marks: Vec<Mark>,
     /// Something went wrong: what the folder holds is looked up anew before anything else is written.
     is_unsure: bool,
-    waiting: VecDeque<Cdr>,
-    /// When the first of them came.
-    since: Time,
+    waiting: Queue,
 }
 
 /// Records that are in files of every format: their numbers.
@@ -103,8 +102,8 @@ impl Spool {
         waiting: Vec<Cdr>,
         now: Time,
     ) -> Result<Self, F::Error> {
-        let mut spool =
-            Self { settings, marks: vec![], is_unsure: true, waiting: waiting.into(), since: now };
+        let mut spool = Self { settings, marks: vec![], is_unsure: true, waiting: Queue::default() };
+        waiting.into_iter().for_each(|cdr| spool.add(cdr, now));
         spool.restore(folder)?;
         Ok(spool)
     }
@@ -123,10 +122,7 @@ impl Spool {
 
     /// Takes a record that the database has. They come in the order of their numbers.
     pub fn add(&mut self, cdr: Cdr, now: Time) {
-        if self.waiting.is_empty() {
-            self.since = now;
-        }
-        self.waiting.push_back(cdr);
+        self.waiting.push(cdr, now, &self.settings);
     }
 
     /// Records that wait.
@@ -142,8 +138,7 @@ impl Spool {
     /// Whether a file is to be closed: there are enough records for one, whatever the time, or the first has waited long
     /// enough.
     pub fn is_due(&self, now: Time) -> bool {
-        let is_old = || self.since + self.settings.file_age <= now;
-        self.waiting.len() >= self.settings.file_cdrs || !self.is_empty() && is_old()
+        self.waiting.is_due(&self.settings, now)
     }
 
     /// Makes a file of each format, if one is due or if `is_all`; says what is then durable.
@@ -163,50 +158,18 @@ impl Spool {
         if self.is_unsure {
             self.restore(folder)?;
         }
-        let (taken, closure) = self.take(is_due);
-        let cdrs: Vec<Cdr> = self.waiting.iter().take(taken).cloned().collect();
+        let (taken, closure) = self.waiting.next_file(&self.settings, is_due);
+        let cdrs = self.waiting.first(taken);
         self.is_unsure = true;
         for mark in &mut self.marks {
             write(mark, &cdrs, (&self.settings, closure, now.wall_ms), folder)?;
         }
         self.is_unsure = false;
-        self.waiting.drain(..taken);
-        self.since = now.time;
+        self.waiting.drop_first(taken);
         let (first, last) = (cdrs.first(), cdrs.last());
         let durable =
             |(first, last): (&Cdr, &Cdr)| Durable { first: first.serial, last: last.serial, cdrs: taken };
         Ok(first.zip(last).map(durable))
-    }
-
-    /// How many records go into the next file, and why no more.
-    fn take(&self, is_due: bool) -> (usize, Closure) {
-        let Settings { node, zone, formats, file_bytes, file_cdrs, .. } = &self.settings;
-        let context = Context { node, zone };
-        let longest = |cdr: &Cdr| {
-            let lengths = formats.iter().map(|format| file::record(cdr, *format, context).len());
-            lengths.max().unwrap_or(0)
-        };
-        let mut bytes = 0;
-        for (at, cdr) in self.waiting.iter().enumerate() {
-            bytes += longest(cdr);
-            if bytes > *file_bytes && at > 0 {
-                return (at, Closure::Size);
-            }
-            if at == *file_cdrs {
-                return (at, Closure::Count);
-            }
-        }
-        let all = self.waiting.len();
-        (
-            all,
-            if all == *file_cdrs {
-                Closure::Count
-            } else if is_due {
-                Closure::Time
-            } else {
-                Closure::Normal
-            },
-        )
     }
 }
 

@@ -136,6 +136,14 @@ fn open(folder: &mut Memory, waiting: Vec<Cdr>) -> Spool {
     Spool::open(settings(), folder, waiting, Time::ZERO).unwrap()
 }
 
+const CONTEXT: Context<'_> = Context { node: "upf.example", zone: &Zone::Fixed(0) };
+
+/// Why the files of one format were closed.
+fn closures(folder: &Memory) -> Vec<Closure> {
+    let closure = |(_, octets): (&String, &Vec<u8>)| file::read(octets).unwrap().header.unwrap().closure;
+    folder.files.iter().filter(|(name, _)| name.ends_with("_-_pgw.cdr")).map(closure).collect()
+}
+
 #[test]
 fn a_file_is_closed_by_age_by_number_and_by_size() {
     let mut folder = Memory::default();
@@ -155,15 +163,38 @@ fn a_file_is_closed_by_age_by_number_and_by_size() {
     );
     assert_eq!(spool.rotate(&mut folder, false, at(70_000)), Ok(None));
     assert_eq!(spool.rotate(&mut folder, true, at(70_000)), Ok(Some(Durable { first: 5, last: 5, cdrs: 1 })));
-    let closure = |(_, octets): (&String, &Vec<u8>)| file::read(octets).unwrap().header.unwrap().closure;
-    let of_pgw = folder.files.iter().filter(|(name, _)| name.ends_with("_-_pgw.cdr"));
-    let closures: Vec<Closure> = of_pgw.map(closure).collect();
-    assert_eq!(closures, [Closure::Time, Closure::Count, Closure::Normal]);
+    assert_eq!(closures(&folder), [Closure::Time, Closure::Count, Closure::Normal]);
     let names: Vec<_> = folder.files.keys().filter(|name| name.ends_with("jsonl")).collect();
     assert_eq!(names[0], "upf.example_-_1.19000101_-_0001+0000_-_json.jsonl");
     spool.settings.file_bytes = 900;
     (6..=7).for_each(|serial| spool.add(cdr(serial), at(80_000).time));
     assert_eq!(spool.rotate(&mut folder, true, at(80_000)), Ok(Some(Durable { first: 6, last: 6, cdrs: 1 })));
+}
+
+/// What one file leaves over has waited since it came, and fills the next at once where there is enough of it.
+#[test]
+fn a_backlog_is_written_on_as_long_as_it_fills_files() {
+    let mut folder = Memory::default();
+    let length = |serial| file::record(&cdr(serial), Format::Json, CONTEXT).len();
+    let by_size = Settings { file_bytes: length(1) + length(2), file_cdrs: 100, ..settings() };
+    let mut spool = Spool::open(by_size, &mut folder, vec![], Time::ZERO).unwrap();
+    spool.add(cdr(1), at(1_000).time);
+    assert!(!spool.is_due(at(1_000).time));
+    (2..=5).for_each(|serial| spool.add(cdr(serial), at(1_000).time));
+    assert!(spool.is_due(at(1_000).time), "they are larger than a file");
+    for first in [1, 3] {
+        let two = Some(Durable { first, last: first + 1, cdrs: 2 });
+        assert_eq!(spool.rotate(&mut folder, false, at(50_000)), Ok(two));
+    }
+    assert_eq!(spool.rotate(&mut folder, false, at(60_999)), Ok(None), "one is left, which fills none");
+    let last = Some(Durable { first: 5, last: 5, cdrs: 1 });
+    assert_eq!(spool.rotate(&mut folder, false, at(61_000)), Ok(last));
+    assert_eq!(closures(&folder), [Closure::Size, Closure::Size, Closure::Time]);
+    (6..=7).for_each(|serial| spool.add(cdr(serial), at(61_000).time));
+    assert!(spool.is_due(at(61_000).time), "they fill it exactly");
+    spool.waiting.drop_first(2);
+    spool.add(cdr(8), at(61_000).time);
+    assert!(!spool.is_due(at(61_000).time), "what is written counts no more");
 }
 
 /// Somebody sets the time of day an hour back, or a year ahead.
