@@ -19,11 +19,11 @@ pub use reader::{File, ReadError, read};
 
 use crate::ber::{self, Context, Shape};
 use crate::record::Cdr;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// What a file is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// PGWRecords in ASN.1 BER.
@@ -35,6 +35,9 @@ pub enum Format {
 }
 
 impl Format {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Pgw, Self::Chf, Self::Json];
+
     /// As in file names.
     pub const fn name(self) -> &'static str {
         match self {

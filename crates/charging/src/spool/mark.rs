@@ -23,7 +23,7 @@ pub(super) struct Mark {
     stream: u32,
     /// Files written, ever.
     pub(super) files: u32,
-    /// The last record in them.
+    /// The last record in them, or in those of other formats before this one came.
     pub(super) last: u64,
     /// What the last file is called.
     pub(super) name: String,
@@ -31,6 +31,11 @@ pub(super) struct Mark {
 
 pub(super) fn is_temporary(name: &str) -> bool {
     name.starts_with(TEMPORARY)
+}
+
+/// What a file is called before it has its name.
+pub(super) fn temporary_of(what: &str) -> String {
+    format!("{TEMPORARY}{what}")
 }
 
 impl Mark {
@@ -56,9 +61,14 @@ impl Mark {
         Self { format: self.format, stream, files: self.files.saturating_add(1), last, name }
     }
 
+    /// The mark of a format that comes when others have files of all up to `last`.
+    pub(super) fn behind(&self, last: u64) -> Self {
+        Self { last, ..self.clone() }
+    }
+
     /// What its file is called before it has its name.
     pub(super) fn temporary(&self) -> String {
-        format!("{TEMPORARY}{}-{}-{}", self.format.name(), self.stream, self.files)
+        temporary_of(&format!("{}-{}-{}", self.format.name(), self.stream, self.files))
     }
 
     /// Makes it the folder's.
@@ -66,7 +76,7 @@ impl Mark {
         let Self { stream, files, last, ref name, format } = *self;
         let written = Written { stream, files, last, name: name.clone() };
         let octets = serde_json::to_vec(&written).unwrap_or_default();
-        let temporary = format!("{TEMPORARY}mark-{}", format.name());
+        let temporary = temporary_of(&format!("mark-{}", format.name()));
         folder.write(&temporary, &octets)?;
         folder.rename(&temporary, &file_of(format))
     }

@@ -13,9 +13,13 @@
 //! one that the next process gives its name. A file that was taken away meanwhile is not written again: its temporary is
 //! gone and its mark is there.
 //!
+//! A format that an operator adds, or has again, goes on where the others are (`formats`): what came before is in their files, and
+//! is not lost.
+//!
 //! Records wait by a time that never goes back. The time of day is set by people and by servers, and only goes into files.
 
 mod folder;
+mod formats;
 mod mark;
 mod queue;
 
@@ -82,12 +86,12 @@ pub struct Durable {
     pub cdrs: usize,
 }
 
-/// The highest number of a record of a stream in the files of a folder, 0 where there is none.
+/// The highest number of a record of a stream in the files of a folder, of whatever format; 0 where there is none.
 ///
 /// # Errors
 /// The folder's.
-pub fn last_in_files<F: Folder>(formats: &[Format], stream: u32, folder: &F) -> Result<u64, F::Error> {
-    let lasts = formats.iter().map(|format| Mark::last_of(*format, stream, folder));
+pub fn last_in_files<F: Folder>(stream: u32, folder: &F) -> Result<u64, F::Error> {
+    let lasts = Format::ALL.iter().map(|format| Mark::last_of(*format, stream, folder));
     lasts.collect::<Result<Vec<u64>, _>>().map(|lasts| lasts.into_iter().max().unwrap_or(0))
 }
 
@@ -109,10 +113,8 @@ impl Spool {
     }
 
     fn restore<F: Folder>(&mut self, folder: &mut F) -> Result<(), F::Error> {
-        self.marks.clear();
-        for format in &self.settings.formats {
-            self.marks.push(Mark::restore(*format, self.settings.stream, folder)?);
-        }
+        let Settings { formats, stream, .. } = &self.settings;
+        self.marks = formats::restore(formats, *stream, folder)?;
         for name in folder.list()?.iter().filter(|name| mark::is_temporary(name)) {
             folder.remove(name)?;
         }

@@ -42,6 +42,12 @@ impl Memory {
         }
     }
 
+    /// What all files say is lost.
+    fn lost(&self) -> u64 {
+        let all = self.files.iter().chain(&self.taken).filter(|(name, _)| name.ends_with(".cdr"));
+        all.map(|(_, octets)| file::read(octets).unwrap().header.unwrap().lost).sum()
+    }
+
     /// Serials of all records in files of a format, in order.
     fn serials(&self, format: Format) -> Vec<u64> {
         let ending = format!("_-_{}.", format.name());
@@ -231,7 +237,7 @@ fn records_of_another_database_are_not_taken_for_written_ones() {
 #[test]
 fn the_last_number_in_files_is_that_of_the_stream() {
     let mut folder = Memory::default();
-    let last = |folder: &Memory, stream| last_in_files(&settings().formats, stream, folder).unwrap();
+    let last = |folder: &Memory, stream| last_in_files(stream, folder).unwrap();
     assert_eq!(last(&folder, 4_711), 0);
     open(&mut folder, vec![cdr(1), cdr(9)]).rotate(&mut folder, true, at(1)).unwrap();
     assert_eq!((last(&folder, 4_711), last(&folder, 4_712)), (9, 0));
@@ -246,20 +252,68 @@ fn records_that_are_missing_are_told() {
     assert_eq!(file::read(octets).unwrap().header.unwrap().lost, 4);
 }
 
+/// What was written before a format came, or while it was away, is in files of others; what was dropped is lost to it, too.
+#[test]
+fn a_format_that_is_added_goes_on_where_the_others_are() {
+    let mut folder = Memory::default();
+    let open = |folder: &mut Memory, formats: &[Format], waiting| {
+        let settings = Settings { formats: formats.to_vec(), ..settings() };
+        Spool::open(settings, folder, waiting, Time::ZERO).unwrap()
+    };
+    let (pgw, chf, json) = (Format::Pgw, Format::Chf, Format::Json);
+    open(&mut folder, &[chf, json], vec![cdr(1), cdr(2)]).rotate(&mut folder, true, at(1)).unwrap();
+    // So is a folder of an earlier version, which does not say which formats it was written with.
+    folder.files.remove(".formats");
+    // The third is closed and waits; the fourth had no room.
+    let mut spool = open(&mut folder, &[pgw, chf], vec![cdr(3), cdr(5)]);
+    spool.rotate(&mut folder, true, at(1)).unwrap();
+    assert_eq!((folder.serials(pgw), folder.serials(chf)), (vec![3, 5], vec![1, 2, 3, 5]));
+    assert_eq!(folder.lost(), 2, "the fourth, once in each format");
+    // One that comes back, and one in the place of all others.
+    open(&mut folder, &[chf, json], vec![cdr(6)]).rotate(&mut folder, true, at(1)).unwrap();
+    open(&mut folder, &[pgw], vec![cdr(7)]).rotate(&mut folder, true, at(1)).unwrap();
+    assert_eq!((folder.serials(json), folder.serials(pgw)), (vec![1, 2, 6], vec![3, 5, 7]));
+    assert_eq!(folder.lost(), 2, "nothing but the fourth");
+    assert_eq!(last_in_files(4_711, &folder), Ok(7), "of whatever format");
+}
+
+/// A format whose file is half made goes, and another comes: it has its file, and the records that the others have not.
+#[test]
+fn a_format_that_goes_amid_a_file_leaves_it_whole() {
+    for steps in 0..15 {
+        let mut folder = Memory::default();
+        let open = |folder: &mut Memory, formats: Vec<Format>| {
+            Spool::open(Settings { formats, ..settings() }, folder, vec![cdr(1), cdr(2)], Time::ZERO).unwrap()
+        };
+        let mut spool = open(&mut folder, vec![Format::Chf, Format::Json]);
+        (folder.left, folder.dies) = (Some(steps), true);
+        let _ = spool.rotate(&mut folder, true, at(1));
+        let is_marked = folder.files.contains_key(".mark-chf");
+        (folder.left, folder.is_dead) = (None, false);
+        open(&mut folder, vec![Format::Pgw, Format::Json]).rotate(&mut folder, true, at(1)).unwrap();
+        let of_chf = if is_marked { vec![1, 2] } else { vec![] };
+        assert_eq!((folder.serials(Format::Json), folder.serials(Format::Chf)), (vec![1, 2], of_chf));
+        assert_eq!(folder.lost(), 0);
+    }
+}
+
 proptest! {
     /// The process dies or the disk is full at any step, again and again, and whoever bills takes files away at any time: in the end every
-    /// record is in one file of each format.
+    /// record is in one file of each format. A format that comes and goes with processes has none twice; no file says that any is
+    /// lost.
     #[test]
     fn each_record_is_written_once_whenever_the_process_dies(
-        lives in prop::collection::vec((0usize..5, 0usize..30, any::<(bool, bool)>()), 1..25),
+        lives in prop::collection::vec((0usize..5, 0usize..30, any::<(bool, bool, bool)>()), 1..25),
     ) {
         let mut folder = Memory::default();
         let mut database = BTreeMap::<u64, Cdr>::new();
         let mut serial = 0;
-        for (now, (records, steps, (takes, dies))) in lives.into_iter().enumerate() {
+        for (now, (records, steps, (takes, dies, is_away))) in lives.into_iter().enumerate() {
             (folder.left, folder.is_dead, folder.dies) = (Some(steps), false, dies);
             let waiting = database.values().cloned().collect();
-            if let Ok(mut spool) = Spool::open(settings(), &mut folder, waiting, at(now as u64).time) {
+            let formats = settings().formats.split_off(usize::from(is_away));
+            let settings = Settings { formats, ..settings() };
+            if let Ok(mut spool) = Spool::open(settings, &mut folder, waiting, at(now as u64).time) {
                 for _ in 0..records {
                     serial += 1;
                     database.insert(serial, cdr(serial));
@@ -279,9 +333,11 @@ proptest! {
         (folder.left, folder.is_dead) = (None, false);
         let mut spool = open(&mut folder, database.into_values().collect());
         while spool.rotate(&mut folder, true, at(1_000)).unwrap().is_some() {}
-        for format in settings().formats {
+        for format in [Format::Chf, Format::Json] {
             prop_assert_eq!(folder.serials(format), (1..=serial).collect::<Vec<_>>());
         }
+        prop_assert!(folder.serials(Format::Pgw).windows(2).all(|pair| pair[0] < pair[1]));
+        prop_assert_eq!(folder.lost(), 0);
         prop_assert!(!folder.files.keys().any(|name| mark::is_temporary(name)));
     }
 }

@@ -145,7 +145,7 @@ impl Outbox {
 /// behind the files, and a number that comes again would be taken for what is in them already.
 pub(crate) fn last_number(charging: &ChargingSettings, stream: u32, in_database: u64) -> u64 {
     let folder = Disk::new(charging.directory.clone());
-    let in_files = spool::last_in_files(&charging.formats, stream, &folder).unwrap_or_else(|error| {
+    let in_files = spool::last_in_files(stream, &folder).unwrap_or_else(|error| {
         tracing::error!("charging: which records are in files cannot be looked up: {error}");
         0
     });
