@@ -4,6 +4,7 @@
 //! database, up to a limit.
 
 mod disk;
+mod problem;
 mod writer;
 
 pub(crate) use writer::Status;
@@ -78,6 +79,7 @@ impl Outbox {
             status_file: status_file(settings),
             sync: Box::new(move || store.sync().map_err(|error| error.to_string())),
             now: Box::new(writer::clocks()),
+            problem: None,
         };
         std::thread::Builder::new().name("charging".to_owned()).spawn(move || writer.run(cdrs))?;
         Ok(Self { to_writer, durable, status, waiting, limit, dropped: 0, dropped_bytes: 0 })

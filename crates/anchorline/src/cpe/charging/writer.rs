@@ -1,6 +1,7 @@
 //! The thread that writes files.
 
 use super::Disk;
+use super::problem::{Problem, Said, said};
 use charging::Cdr;
 use charging::spool::{Durable, Now, Settings, Spool};
 use machine::Time;
@@ -45,6 +46,8 @@ pub(super) struct Writer {
     /// Returns when the disk has all that the session database says.
     pub(super) sync: Box<dyn Fn() -> Result<(), String> + Send>,
     pub(super) now: Box<dyn Fn() -> Now + Send>,
+    /// What is wrong, as the log has it.
+    pub(super) problem: Option<Problem>,
 }
 
 impl Writer {
@@ -71,7 +74,7 @@ impl Writer {
         loop {
             match Spool::open(self.settings.clone(), &mut self.disk, waiting.clone(), (self.now)().time) {
                 Ok(spool) => return Some(spool),
-                Err(error) => self.problem(Some(format!("the folder cannot be put in order: {error}"))),
+                Err(error) => self.refused(format!("the folder cannot be put in order: {error}")),
             }
             self.tell(|status| status.waiting = waiting.len() as u64);
             if self.durable.is_closed() {
@@ -90,7 +93,7 @@ impl Writer {
             if spool.is_due(now.time)
                 && let Err(error) = (self.sync)()
             {
-                self.problem(Some(format!("the session database cannot be synced: {error}")));
+                self.refused(format!("the session database cannot be synced: {error}"));
                 return Some(now.time + PAUSE);
             }
             match spool.rotate(&mut self.disk, false, now) {
@@ -108,7 +111,7 @@ impl Writer {
                     return Some(now.time);
                 }
                 Err(error) => {
-                    self.problem(Some(format!("a file cannot be written: {error}")));
+                    self.refused(format!("a file cannot be written: {error}"));
                     return Some(now.time + PAUSE);
                 }
             }
@@ -116,7 +119,7 @@ impl Writer {
     }
 
     /// A disk that will soon be full is told of before it is.
-    fn look_at_room(&self) {
+    fn look_at_room(&mut self) {
         let free = self.disk.free_bytes();
         let free_bytes = free.as_ref().copied().unwrap_or(0);
         let mib = free_bytes >> 20;
@@ -126,20 +129,23 @@ impl Writer {
             Ok(_) => None,
         };
         self.tell(|status| status.free_bytes = free_bytes);
-        self.problem(problem);
+        self.note(problem.map(Problem::Ahead));
     }
 
-    fn problem(&self, problem: Option<String>) {
-        // What is told changes with every megabyte; people want to hear of it once.
-        let was = self.told.borrow().problem.is_some();
-        match (&problem, was) {
-            (Some(problem), false) => {
-                tracing::error!("charging: {problem}; records wait in the session database")
-            }
-            (None, true) => tracing::info!("charging: files are written again"),
-            _ => {}
+    fn refused(&mut self, why: String) {
+        self.note(Some(Problem::Here(why)));
+    }
+
+    fn note(&mut self, problem: Option<Problem>) {
+        match said(self.problem.as_ref(), problem.as_ref()) {
+            Some(Said::Error(text)) => tracing::error!("charging: {text}"),
+            Some(Said::Warning(text)) => tracing::warn!("charging: {text}"),
+            Some(Said::Info(text)) => tracing::info!("charging: {text}"),
+            None => {}
         }
-        self.tell(|status| status.problem = problem);
+        let text = problem.as_ref().map(|problem| problem.text().to_owned());
+        self.problem = problem;
+        self.tell(|status| status.problem = text);
     }
 
     fn tell(&self, with: impl FnOnce(&mut Status)) {
@@ -266,6 +272,7 @@ mod tests {
             status_file: parts.0,
             sync,
             now,
+            problem: None,
         };
         let thread = std::thread::spawn(move || writer.run(vec![cdr(1), cdr(2)]));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
