@@ -129,8 +129,8 @@ impl Account {
         reading.used.since(meter.map_or(Used::default(), |meter| meter.charged))
     }
 
-    /// Closes what is to be closed by time, tariff or volume. `readings` are all meters there are.
-    pub fn attend(&mut self, readings: &[Reading], policy: &Policy, clock: Clock) -> Option<Cdr> {
+    /// Closes what is to be closed by time, tariff or volume: mostly no record or one. `readings` are all meters there are.
+    pub fn attend(&mut self, readings: &[Reading], policy: &Policy, clock: Clock) -> Vec<Cdr> {
         let now_ms = clock.now_ms;
         let time_of_day_ms = clock.time_of_day(now_ms);
         self.rename(readings, now_ms);
@@ -139,8 +139,7 @@ impl Account {
         }
         // The operator may have set other times since.
         self.next_tariff_ms = policy.next_tariff_ms(time_of_day_ms);
-        let cause = self.limit(readings, policy, now_ms)?;
-        self.close_record(readings, cause, now_ms)
+        self.close_if_full(readings, (policy, now_ms))
     }
 
     fn limit(&self, readings: &[Reading], policy: &Policy, now_ms: u64) -> Option<Cause> {
@@ -159,11 +158,10 @@ impl Account {
         readings: &[Reading],
         conditions: Conditions,
         (policy, now_ms): (&Policy, u64),
-    ) -> Option<Cdr> {
+    ) -> Vec<Cdr> {
         self.rename(readings, now_ms);
         self.close_containers(readings, conditions, now_ms);
-        let cause = self.limit(readings, policy, now_ms)?;
-        self.close_record(readings, cause, now_ms)
+        self.close_if_full(readings, (policy, now_ms))
     }
 
     /// Meters that are no more: their last readings are charged, and one of the same number begins anew.
@@ -172,11 +170,11 @@ impl Account {
         self.meters.retain(|meter| !last.iter().any(|reading| reading.meter == meter.meter));
     }
 
-    /// The session is over: its last record, whether or not anything was used.
-    pub fn end(&mut self, readings: &[Reading], cause: Cause, now_ms: u64) -> Cdr {
+    /// The session is over: its last record, whether or not anything was used, behind those that were full before it.
+    pub fn end(&mut self, readings: &[Reading], cause: Cause, now_ms: u64) -> Vec<Cdr> {
         self.rename(readings, now_ms);
         self.close_containers(readings, cause.condition(), now_ms);
-        self.take_record(cause, now_ms)
+        self.take_records(cause, now_ms)
     }
 
     /// A meter that was charged under another key, before the operator changed it: what it counted until now was that.
@@ -194,25 +192,41 @@ impl Account {
     }
 
     /// A partial record of nothing is not worth one: the record stays open.
-    fn close_record(&mut self, readings: &[Reading], cause: Cause, now_ms: u64) -> Option<Cdr> {
+    fn close_if_full(&mut self, readings: &[Reading], (policy, now_ms): (&Policy, u64)) -> Vec<Cdr> {
+        let Some(cause) = self.limit(readings, policy, now_ms) else { return vec![] };
         self.close_containers(readings, cause.condition(), now_ms);
         self.timed_ms = now_ms;
-        (!self.containers.is_empty()).then(|| self.take_record(cause, now_ms))
+        if self.containers.is_empty() { vec![] } else { self.take_records(cause, now_ms) }
     }
 
-    fn take_record(&mut self, cause: Cause, now_ms: u64) -> Cdr {
+    /// The open record. One change closes a container of each key, which may be more than a record has room for: those
+    /// before the last end with the last change they had room for.
+    fn take_records(&mut self, cause: Cause, now_ms: u64) -> Vec<Cdr> {
+        let mut rest = std::mem::take(&mut self.containers);
+        let mut records = vec![];
+        while rest.len() > Cdr::CONTAINERS {
+            let behind = rest.split_off(Cdr::CONTAINERS);
+            let closed_ms = rest.last().map_or(now_ms, |container| container.until_ms);
+            records.push(self.take_record(Cause::MaxChangeConditions, rest, closed_ms));
+            rest = behind;
+        }
+        records.push(self.take_record(cause, rest, now_ms));
+        records
+    }
+
+    fn take_record(&mut self, cause: Cause, containers: Vec<Container>, closed_ms: u64) -> Cdr {
         let cdr = Cdr {
             serial: 0,
             session: self.session.clone(),
             started_ms: self.started_ms,
             opened_ms: self.opened_ms,
-            closed_ms: now_ms,
+            closed_ms,
             sequence: self.sequence,
             cause,
-            containers: std::mem::take(&mut self.containers),
+            containers,
         };
         self.sequence = self.sequence.saturating_add(1);
-        (self.opened_ms, self.timed_ms) = (now_ms, now_ms);
+        (self.opened_ms, self.timed_ms) = (closed_ms, closed_ms);
         cdr
     }
 

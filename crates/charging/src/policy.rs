@@ -10,7 +10,7 @@ pub struct Policy {
     /// A record is closed with so many bytes, both ways together.
     pub volume_limit_bytes: u64,
     /// A record is closed with so many containers; one change closes a container of each key, so that there may be that
-    /// many more.
+    /// many more, but no more than [`Cdr::CONTAINERS`](crate::Cdr::CONTAINERS).
     pub containers: usize,
     /// Minutes of the local day at which tariffs change, ascending.
     pub tariff_minutes: Vec<u32>,

@@ -197,6 +197,10 @@ pub struct Cdr {
 }
 
 impl Cdr {
+    /// Most containers: with as many of the longest, the record's length is told by the two octets there are for it
+    /// (TS 32.297 6.1.2), whatever it is written as.
+    pub const CONTAINERS: usize = 250;
+
     /// As people read it: moments become times of day.
     pub fn told_by(mut self, clock: Clock) -> Self {
         let all = [&mut self.started_ms, &mut self.opened_ms, &mut self.closed_ms].into_iter();

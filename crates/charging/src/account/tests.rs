@@ -1,7 +1,10 @@
 //! Containers and records by hand, and sums by property.
 
 use super::*;
-use crate::user::User;
+use crate::ber::Context;
+use crate::file::{self, Closure, Format, Frame};
+use crate::user::{Slice, User};
+use crate::zone::Zone;
 use proptest::prelude::*;
 
 const HOUR: u64 = 3_600_000;
@@ -30,6 +33,12 @@ fn account(policy: &Policy) -> Account {
     Account::new(session(), policy, Clock::at(0))
 }
 
+/// The only record that the end closes.
+fn last(account: &mut Account, readings: &[Reading], cause: Cause, now_ms: u64) -> Cdr {
+    let [cdr] = <[Cdr; 1]>::try_from(account.end(readings, cause, now_ms)).unwrap();
+    cdr
+}
+
 fn volumes(cdr: &Cdr) -> Vec<(u32, u64, u64)> {
     let told = |it: &Container| (it.key.rating_group, it.uplink_bytes, it.downlink_bytes);
     cdr.containers.iter().map(told).collect()
@@ -39,8 +48,8 @@ fn volumes(cdr: &Cdr) -> Vec<(u32, u64, u64)> {
 fn a_session_that_used_nothing_has_one_record_of_nothing() {
     let policy = Policy::default();
     let mut account = account(&policy);
-    assert_eq!(account.attend(&[reading(1, (0, 0))], &policy, Clock::at(HOUR)), None);
-    let cdr = account.end(&[reading(1, (0, 0))], Cause::NormalRelease, 2 * HOUR);
+    assert_eq!(account.attend(&[reading(1, (0, 0))], &policy, Clock::at(HOUR)), []);
+    let cdr = last(&mut account, &[reading(1, (0, 0))], Cause::NormalRelease, 2 * HOUR);
     assert_eq!((cdr.sequence, cdr.opened_ms, cdr.closed_ms), (1, 0, 2 * HOUR));
     assert!(cdr.is_only() && cdr.containers.is_empty());
 }
@@ -50,12 +59,12 @@ fn records_are_closed_on_time_and_the_next_goes_on() {
     let policy = Policy::default();
     let mut account = account(&policy);
     assert_eq!(account.next_due_ms(&policy, Clock::at(0)), HOUR);
-    assert_eq!(account.attend(&[reading(1, (10, 20))], &policy, Clock::at(HOUR - 1)), None);
-    let first = account.attend(&[reading(1, (10, 20))], &policy, Clock::at(HOUR)).unwrap();
+    assert_eq!(account.attend(&[reading(1, (10, 20))], &policy, Clock::at(HOUR - 1)), []);
+    let first = account.attend(&[reading(1, (10, 20))], &policy, Clock::at(HOUR)).remove(0);
     assert_eq!((first.cause, first.sequence, volumes(&first)), (Cause::TimeLimit, 1, vec![(1, 10, 20)]));
     assert_eq!(first.containers[0].conditions, Conditions::TIME_LIMIT);
     assert_eq!((first.containers[0].first_packet_ms, first.containers[0].last_packet_ms), (Some(5), Some(9)));
-    let last = account.end(&[reading(1, (11, 20))], Cause::NormalRelease, HOUR + 7);
+    let last = last(&mut account, &[reading(1, (11, 20))], Cause::NormalRelease, HOUR + 7);
     assert_eq!((last.sequence, last.opened_ms, volumes(&last)), (2, HOUR, vec![(1, 1, 0)]));
     assert_eq!((last.containers[0].sequence, last.containers[0].first_packet_ms), (2, Some(HOUR)));
     assert!(!last.is_only());
@@ -66,15 +75,15 @@ fn records_are_closed_when_they_are_full() {
     let policy = Policy { volume_limit_bytes: 100, containers: 2, ..Policy::default() };
     let mut account = account(&policy);
     assert_eq!(account.room_bytes(&[reading(1, (10, 20))], &policy), 70);
-    assert_eq!(account.attend(&[reading(1, (40, 59))], &policy, Clock::at(1)), None);
-    let full = account.attend(&[reading(1, (40, 60))], &policy, Clock::at(2)).unwrap();
+    assert_eq!(account.attend(&[reading(1, (40, 59))], &policy, Clock::at(1)), []);
+    let full = account.attend(&[reading(1, (40, 60))], &policy, Clock::at(2)).remove(0);
     assert_eq!((full.cause, volumes(&full)), (Cause::VolumeLimit, vec![(1, 40, 60)]));
     let change = |account: &mut Account, bytes: u64| {
         account.change(&[reading(1, (40 + bytes, 60))], Conditions::QOS_CHANGE, (&policy, 3))
     };
-    assert_eq!(change(&mut account, 1), None);
-    assert_eq!(change(&mut account, 1), None, "nothing was used in between");
-    let full = change(&mut account, 3).unwrap();
+    assert_eq!(change(&mut account, 1), []);
+    assert_eq!(change(&mut account, 1), [], "nothing was used in between");
+    let full = change(&mut account, 3).remove(0);
     assert_eq!((full.cause, volumes(&full)), (Cause::MaxChangeConditions, vec![(1, 1, 0), (1, 2, 0)]));
 }
 
@@ -83,9 +92,9 @@ fn tariffs_tell_usage_apart() {
     let policy = Policy { tariff_minutes: vec![30], ..Policy::default() };
     let mut account = account(&policy);
     assert_eq!(account.next_due_ms(&policy, Clock::at(0)), HOUR / 2);
-    assert_eq!(account.attend(&[reading(1, (5, 0)), reading(2, (0, 6))], &policy, Clock::at(HOUR / 2)), None);
+    assert_eq!(account.attend(&[reading(1, (5, 0)), reading(2, (0, 6))], &policy, Clock::at(HOUR / 2)), []);
     assert_eq!(account.next_due_ms(&policy, Clock::at(0)), HOUR);
-    let cdr = account.end(&[reading(1, (7, 0)), reading(2, (0, 6))], Cause::AbnormalRelease, HOUR - 1);
+    let cdr = last(&mut account, &[reading(1, (7, 0)), reading(2, (0, 6))], Cause::AbnormalRelease, HOUR - 1);
     assert_eq!(volumes(&cdr), [(1, 5, 0), (2, 0, 6), (1, 2, 0)]);
     let conditions: Vec<_> = cdr.containers.iter().map(|it| it.conditions).collect();
     assert_eq!(conditions, [Conditions::TARIFF_SWITCH, Conditions::TARIFF_SWITCH, Conditions::ABNORMAL]);
@@ -97,7 +106,7 @@ fn a_meter_that_goes_is_charged_and_one_of_its_number_begins_anew() {
     let mut account = account(&policy);
     account.retire(&[reading(1, (50, 0))], 1);
     account.set_meters(&[reading(1, (5, 0))], 1);
-    let cdr = account.end(&[reading(1, (20, 0))], Cause::NormalRelease, 2);
+    let cdr = last(&mut account, &[reading(1, (20, 0))], Cause::NormalRelease, 2);
     assert_eq!(volumes(&cdr), [(1, 50, 0), (1, 20, 0)]);
 }
 
@@ -107,10 +116,10 @@ fn what_was_used_before_the_key_changed_goes_under_the_old_one() {
     let mut account = account(&policy);
     account.set_meters(&[reading(1, (0, 0))], 0);
     let renamed = Reading { key: key(9), ..reading(1, (30, 0)) };
-    assert_eq!(account.attend(&[renamed], &policy, Clock::at(1)), None);
+    assert_eq!(account.attend(&[renamed], &policy, Clock::at(1)), []);
     let later = |bytes| Reading { key: key(9), ..reading(1, (bytes, 0)) };
-    assert_eq!(account.attend(&[later(33)], &policy, Clock::at(2)), None);
-    let cdr = account.end(&[later(35)], Cause::NormalRelease, 3);
+    assert_eq!(account.attend(&[later(33)], &policy, Clock::at(2)), []);
+    let cdr = last(&mut account, &[later(35)], Cause::NormalRelease, 3);
     assert_eq!(volumes(&cdr), [(1, 30, 0), (9, 5, 0)]);
 }
 
@@ -124,8 +133,63 @@ fn meters_of_one_key_share_a_container() {
         used: used(duration_ms),
         ..reading(meter, (0, 0))
     });
-    let cdr = account.end(&readings, Cause::NormalRelease, 2);
+    let cdr = last(&mut account, &readings, Cause::NormalRelease, 2);
     assert_eq!((volumes(&cdr), cdr.containers[0].duration_ms), (vec![(3, 8, 2)], 70));
+}
+
+/// The longest there may be of everything: what a session used under so many keys.
+fn longest(keys: u32, bytes: u64) -> Vec<Reading> {
+    let used = Used { uplink_bytes: bytes, downlink_bytes: bytes, duration_ms: bytes };
+    let one = |at| Reading {
+        key: Key { rating_group: u32::MAX - at, service_id: Some(u32::MAX) },
+        used,
+        ..reading(at, (0, 0))
+    };
+    (0..keys).map(one).collect()
+}
+
+/// A file is read by the lengths of its records, of two octets each (TS 32.297 6.1.2): however much a change closes, and with
+/// the longest names, none gets longer.
+#[test]
+fn no_record_is_longer_than_its_header_can_say() {
+    let long = |length| "n".repeat(length);
+    let user = User {
+        imei: Some("3".repeat(16)),
+        msisdn: Some("3".repeat(15)),
+        nai: Some(long(100)),
+        dnn: Some(long(10_000)),
+        slice: Some(Slice { sst: 255, sd: Some([0, 0, 1]) }),
+        ipv4: Some([10, 0, 0, 1].into()),
+        ipv6: Some(("2001:db8::".parse().unwrap(), 56)),
+        ..User::default()
+    };
+    let ipv6: std::net::IpAddr = "2001:db8::1".parse().unwrap();
+    let serving_nodes = vec![ipv6; Session::SERVING_NODES];
+    let seid = u64::MAX;
+    let session = Session { seid, owner: long(300), cp_seid: seid, cp_address: ipv6, serving_nodes, user };
+    let policy = Policy { containers: Cdr::CONTAINERS, volume_limit_bytes: u64::MAX, ..Policy::default() };
+    let mut account = Account::new(session, &policy, Clock::at(0));
+    let all = Conditions::NAMES.iter().fold(Conditions::default(), |all, (one, _)| all.and(*one));
+    assert_eq!(account.change(&longest(249, 1), all, (&policy, 1)), [], "there is room for one more");
+    let mut cdrs = account.change(&longest(1_000, u64::MAX / 4_000), all, (&policy, 2));
+    cdrs.extend(account.end(&longest(1_000, u64::MAX / 2_000), Cause::NormalRelease, 3));
+    let lengths: Vec<usize> = cdrs.iter().map(|cdr| cdr.containers.len()).collect();
+    assert_eq!(lengths, [250, 250, 250, 250, 249, 250, 250, 250, 250]);
+    let causes: Vec<Cause> = cdrs.iter().map(|cdr| cdr.cause).collect();
+    assert_eq!((&causes[..8], causes[8]), (&[Cause::MaxChangeConditions; 8][..], Cause::NormalRelease));
+    assert!(cdrs.iter().zip(1..).all(|(cdr, sequence)| cdr.sequence == sequence));
+    assert!(cdrs.windows(2).all(|pair| pair[0].closed_ms == pair[1].opened_ms));
+    let bytes = cdrs.iter().map(|cdr| u128::from(cdr.bytes().0)).sum::<u128>();
+    assert_eq!(bytes, 1_000 * u128::from(u64::MAX / 2_000), "all is charged once");
+    let (node, zone) = (long(300), Zone::default());
+    let context = Context { node: &node, zone: &zone };
+    for format in Format::ALL {
+        let address = ipv6;
+        let frame = Frame { context, address, sequence: 1, closure: Closure::Normal, lost: 0, now_ms: 3 };
+        let read = file::read(&file::encode(&cdrs, format, frame)).unwrap();
+        let lengths_read: Vec<usize> = read.records.iter().map(|record| record.containers.len()).collect();
+        assert_eq!(lengths_read, lengths);
+    }
 }
 
 proptest! {
@@ -152,7 +216,7 @@ proptest! {
                 _ => account.attend(&readings, &policy, Clock::at(now)),
             });
         }
-        cdrs.push(account.end(&[reading(1, counted[0]), reading(2, counted[1])], Cause::NormalRelease, now));
+        cdrs.extend(account.end(&[reading(1, counted[0]), reading(2, counted[1])], Cause::NormalRelease, now));
         for (number, counted) in [(1, counted[0]), (2, counted[1])] {
             let of_it = cdrs.iter().flat_map(volumes).filter(|(rating_group, ..)| *rating_group == number);
             let sum = of_it.fold((0, 0), |sum, (_, uplink, downlink)| (sum.0 + uplink, sum.1 + downlink));

@@ -38,6 +38,8 @@ const RECORD_TYPE: u64 = 200;
 const SMF: u64 = 1;
 /// Of `NetworkFunctionName`.
 const NAME_MAX: usize = 36;
+/// Of `DataNetworkNameIdentifier`.
+const DNN_MAX: usize = 63;
 
 pub(super) fn encode(cdr: &Cdr, context: Context<'_>) -> Vec<u8> {
     let mut writer = Writer::default();
@@ -184,7 +186,7 @@ fn pdu_session(it: &mut Writer, cdr: &Cdr, context: Context<'_>) {
     };
     kind.into_iter().for_each(|kind| it.integer(8, kind));
     if let Some(dnn) = &user.dnn {
-        it.octets(13, dnn.as_bytes());
+        it.octets(13, &ia5(dnn, DNN_MAX));
     }
     if kind.is_some() {
         it.constructed(field::PDU_ADDRESS, |it| pdu_address(it, user));

@@ -190,7 +190,8 @@ fn lost_indicator(lost: u64) -> u8 {
 /// The header of a CDR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CdrHeader {
-    /// Octets of the CDR itself, at most 65,535.
+    /// Octets of the CDR itself: at most 65,535, which is why its containers are limited
+    /// ([`Cdr::CONTAINERS`](crate::Cdr::CONTAINERS)).
     pub length: u16,
     /// The specification it is of, as its number in TS 32.297: 7 is TS 32.251, 20 is TS 32.255.
     pub ts: u8,

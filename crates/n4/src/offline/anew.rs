@@ -50,11 +50,11 @@ impl Node {
         let Some((_, conditions)) = session.changing.asked.take_if(is_it) else { return false };
         let readings = meters::readings(&session.record, self.config.charging.as_ref());
         let charged = session.record.charging.as_mut().zip(self.config.charging.as_ref());
-        let closed = charged.and_then(|(charged, charging)| {
+        let closed = charged.map(|(charged, charging)| {
             charged.account.change(&readings, conditions, (&charging.policy, now_ms))
         });
         session.save();
-        self.charge_partial(seid, closed);
+        self.charge_partial(seid, closed.unwrap_or_default());
         true
     }
 

@@ -21,15 +21,15 @@ pub(crate) struct Looked {
     pub(crate) asks: Vec<UrrId>,
     /// When to look again.
     pub(crate) next_ms: Option<u64>,
-    /// A record was closed.
-    pub(crate) closed: Option<Cdr>,
+    /// Records that were closed.
+    pub(crate) closed: Vec<Cdr>,
 }
 
 /// What charging knows of a session before it changes.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
     readings: Vec<Reading>,
-    closed: Option<Cdr>,
+    closed: Vec<Cdr>,
 }
 
 /// Our own meters: after the data plane has come back, they are asked about, too.
@@ -54,7 +54,7 @@ pub(crate) fn look(
     if due_ms <= now_ms && can_ask && now_ms < due_ms + PATIENCE_MS {
         let asks = unheard();
         if !asks.is_empty() {
-            return Looked { asks, next_ms: Some(due_ms + PATIENCE_MS), closed: None };
+            return Looked { asks, next_ms: Some(due_ms + PATIENCE_MS), closed: vec![] };
         }
     }
     let readings = meters::readings(record, Some(charging));
@@ -96,13 +96,15 @@ impl Node {
         self.out.push(Output::SaveCdr(Box::new(Cdr { serial: self.last_cdr, ..cdr.told_by(clock) })));
     }
 
-    /// A record of a session that goes on.
-    pub(crate) fn charge_partial(&mut self, seid: Seid, cdr: Option<Cdr>) {
-        let Some(cdr) = cdr else { return };
+    /// Records of a session that goes on.
+    pub(crate) fn charge_partial(&mut self, seid: Seid, cdrs: Vec<Cdr>) {
+        if cdrs.is_empty() {
+            return;
+        }
         if let Some(session) = self.sessions.get_mut(seid) {
             session.save();
         }
-        self.charge(cdr);
+        cdrs.into_iter().for_each(|cdr| self.charge(cdr));
     }
 
     /// A session that its owner is told of.
@@ -143,13 +145,18 @@ impl Node {
         let readings = meters::readings(record, Some(charging));
         let conditions = conditions(record, after, &self.config.predefined);
         let charged = record.charging.as_mut().filter(|_| !conditions.is_empty());
-        let closed =
-            charged.and_then(|it| it.account.change(&readings, conditions, (&charging.policy, now_ms)));
-        Before { readings, closed }
+        let closed = charged.map(|it| it.account.change(&readings, conditions, (&charging.policy, now_ms)));
+        Before { readings, closed: closed.unwrap_or_default() }
     }
 
     /// The session as it is now: meters that are no more are charged, new ones begin.
-    pub(crate) fn after_change(&self, record: &mut SessionRecord, before: Before) -> Option<Cdr> {
+    pub(crate) fn after_change(&self, record: &mut SessionRecord, before: Before) -> Vec<Cdr> {
+        let _ = self.go_on_charging(record, &before.readings);
+        before.closed
+    }
+
+    /// Nothing, where nothing is charged. `last` is what meters said before.
+    fn go_on_charging(&self, record: &mut SessionRecord, last: &[Reading]) -> Option<()> {
         let charging = self.config.charging.as_ref()?;
         record.charging.as_ref()?;
         let now_ms = self.wall_ms();
@@ -159,7 +166,7 @@ impl Node {
         let stays = |urr: UrrId| is_told_anew && meters::is_own(urr);
         let in_force: Vec<u32> = wanted(record, &self.config).urrs.iter().map(|urr| urr.id.0).collect();
         let is_gone = |reading: &&Reading| !in_force.contains(&reading.meter) && !stays(UrrId(reading.meter));
-        let gone: Vec<Reading> = before.readings.iter().filter(is_gone).copied().collect();
+        let gone: Vec<Reading> = last.iter().filter(is_gone).copied().collect();
         record.charging.as_mut()?.account.retire(&gone, now_ms);
         let needed = meters::needed(record, &self.config);
         meters::add_own(record, &needed, now_ms);
@@ -168,17 +175,17 @@ impl Node {
         let mut session = record.charging.as_ref()?.account.session().clone();
         subject::describe(&mut session, record);
         let account = &mut record.charging.as_mut()?.account;
-        *account.session_mut() = session;
         account.set_meters(&readings, now_ms);
-        before.closed
+        *account.session_mut() = session;
+        Some(())
     }
 
     /// The last record of a session whose last counts were told, or will never be.
     pub(crate) fn charge_last(&mut self, record: &mut SessionRecord, cause: Cause) {
         let readings = meters::readings(record, self.config.charging.as_ref());
         if let Some(mut charged) = record.charging.take() {
-            let cdr = charged.account.end(&readings, cause, self.wall_ms());
-            self.charge(cdr);
+            let cdrs = charged.account.end(&readings, cause, self.wall_ms());
+            cdrs.into_iter().for_each(|cdr| self.charge(cdr));
         }
     }
 

@@ -33,7 +33,7 @@ fn cdr(serial: u64) -> Cdr {
         user: charging::User::default(),
     };
     let mut account = charging::Account::new(session, &charging::Policy::default(), Clock::at(1));
-    Cdr { serial, ..account.end(&[], charging::Cause::NormalRelease, 2) }
+    Cdr { serial, ..account.end(&[], charging::Cause::NormalRelease, 2).remove(0) }
 }
 
 #[test]

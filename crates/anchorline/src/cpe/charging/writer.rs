@@ -193,7 +193,7 @@ mod tests {
             user: User::default(),
         };
         let mut account = Account::new(session, &Policy::default(), machine::Clock::at(1));
-        Cdr { serial, ..account.end(&[], Cause::NormalRelease, 2) }
+        Cdr { serial, ..account.end(&[], Cause::NormalRelease, 2).remove(0) }
     }
 
     fn settings() -> Settings {
