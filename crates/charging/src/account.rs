@@ -9,6 +9,7 @@ use crate::record::{Cause, Cdr, Conditions, Container, Key, Session};
 use machine::Clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// Volume and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +72,8 @@ pub struct Account {
     timed_ms: u64,
     sequence: u32,
     containers: Vec<Container>,
+    /// Serving nodes of the open record, those of now included, oldest first.
+    served: Vec<IpAddr>,
     /// Of the next container.
     next_container: u32,
     /// A time of day; all else are moments.
@@ -83,6 +86,7 @@ impl Account {
     pub fn new(session: Session, policy: &Policy, clock: Clock) -> Self {
         let now_ms = clock.now_ms;
         Self {
+            served: session.serving_nodes.clone(),
             session,
             started_ms: now_ms,
             opened_ms: now_ms,
@@ -95,9 +99,21 @@ impl Account {
         }
     }
 
-    /// Whose it is; may change with the session.
-    pub const fn session_mut(&mut self) -> &mut Session {
-        &mut self.session
+    /// What is known of it has changed. One whose tunnels lead nowhere, as its user sleeps, is where it was.
+    pub fn tell(&mut self, session: Session) {
+        let before = std::mem::replace(&mut self.session, session);
+        if self.session.serving_nodes.is_empty() {
+            self.session.serving_nodes = before.serving_nodes;
+        }
+        let new = self.session.serving_nodes.iter().filter(|node| !self.served.contains(node));
+        self.served.extend(new.copied().collect::<Vec<_>>());
+        let Self { session, served, .. } = self;
+        let mut excess = served.len().saturating_sub(Cdr::SERVING_NODES);
+        served.retain(|node| {
+            let goes = excess > 0 && !session.serving_nodes.contains(node);
+            excess -= usize::from(goes);
+            !goes
+        });
     }
 
     /// Whose it is.
@@ -211,13 +227,14 @@ impl Account {
             rest = behind;
         }
         records.push(self.take_record(cause, rest, now_ms));
+        self.served.clone_from(&self.session.serving_nodes);
         records
     }
 
     fn take_record(&mut self, cause: Cause, containers: Vec<Container>, closed_ms: u64) -> Cdr {
         let cdr = Cdr {
             serial: 0,
-            session: self.session.clone(),
+            session: Session { serving_nodes: self.served.clone(), ..self.session.clone() },
             started_ms: self.started_ms,
             opened_ms: self.opened_ms,
             closed_ms,
@@ -239,7 +256,8 @@ impl Account {
             if used == Used::default() {
                 continue;
             }
-            let fresh = Container { conditions, ..empty(reading.key, from_ms, now_ms) };
+            let serving_nodes = self.session.serving_nodes.clone();
+            let fresh = Container { conditions, serving_nodes, ..empty(reading.key, from_ms, now_ms) };
             let container = closing.entry(reading.key).or_insert(fresh);
             container.uplink_bytes = container.uplink_bytes.saturating_add(used.uplink_bytes);
             container.downlink_bytes = container.downlink_bytes.saturating_add(used.downlink_bytes);
@@ -297,6 +315,7 @@ const fn empty(key: Key, from_ms: u64, until_ms: u64) -> Container {
         first_packet_ms: None,
         last_packet_ms: None,
         conditions: Conditions(0),
+        serving_nodes: vec![],
     }
 }
 

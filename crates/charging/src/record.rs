@@ -151,6 +151,8 @@ pub struct Container {
     pub last_packet_ms: Option<u64>,
     /// Why it was closed.
     pub conditions: Conditions,
+    /// Where the session's tunnels towards the radio led meanwhile. At most [`Session::SERVING_NODES`].
+    pub serving_nodes: Vec<IpAddr>,
 }
 
 /// The session a record is about.
@@ -164,14 +166,15 @@ pub struct Session {
     pub cp_seid: u64,
     /// The address of the CP F-SEID.
     pub cp_address: IpAddr,
-    /// Where its tunnels towards the radio lead: gNBs, eNBs, other user planes. At most [`Session::SERVING_NODES`].
+    /// Where its tunnels towards the radio lead, or led last: gNBs, eNBs, other user planes. At most
+    /// [`Session::SERVING_NODES`]. In a record all that were, oldest first; at most [`Cdr::SERVING_NODES`].
     pub serving_nodes: Vec<IpAddr>,
     /// Who it belongs to.
     pub user: User,
 }
 
 impl Session {
-    /// Serving nodes kept.
+    /// Serving nodes at once.
     pub const SERVING_NODES: usize = 4;
 }
 
@@ -200,6 +203,8 @@ impl Cdr {
     /// Most containers: with as many of the longest, the record's length is told by the two octets there are for it
     /// (TS 32.297 6.1.2), whatever it is written as.
     pub const CONTAINERS: usize = 250;
+    /// Most serving nodes: of more, those that were left first are not told.
+    pub const SERVING_NODES: usize = 16;
 
     /// As people read it: moments become times of day.
     pub fn told_by(mut self, clock: Clock) -> Self {

@@ -29,6 +29,7 @@ fn container(sequence: u32, service_id: Option<u32>, conditions: Conditions) -> 
         first_packet_ms: Some(MOMENT + 1_000),
         last_packet_ms: Some(MOMENT + 59_000),
         conditions,
+        serving_nodes: vec![[10, 30, 0, 9].into()],
     }
 }
 
@@ -49,7 +50,7 @@ fn full() -> Cdr {
         owner: "smf1.5gc.example".to_owned(),
         cp_seid: 77,
         cp_address: [10, 40, 0, 9].into(),
-        serving_nodes: vec![[10, 30, 0, 9].into(), "2001:db8:30::9".parse().unwrap()],
+        serving_nodes: vec![[10, 30, 0, 9].into(), "2001:db8:30::9".parse().unwrap(), [10, 30, 0, 8].into()],
         user,
     };
     let all = Conditions::NAMES.iter().fold(Conditions::default(), |all, (one, _)| all.and(*one));
@@ -64,7 +65,11 @@ fn full() -> Cdr {
         containers: vec![
             container(3, Some(7), Conditions::TARIFF_SWITCH),
             container(4, None, Conditions::VOLUME_LIMIT),
-            Container { key: Key { rating_group: 1, service_id: None }, ..container(5, None, all) },
+            Container {
+                key: Key { rating_group: 1, service_id: None },
+                serving_nodes: vec!["2001:db8:30::9".parse().unwrap(), [10, 30, 0, 8].into()],
+                ..container(5, None, all)
+            },
         ],
     }
 }
@@ -94,7 +99,9 @@ fn least() -> Cdr {
 
 /// As many containers as a record may have, and then some: its length needs three octets.
 fn long() -> Cdr {
-    let containers = (0..300).map(|at| container(at + 1, Some(at), Conditions::QOS_CHANGE)).collect();
+    let containers = (0..300)
+        .map(|at| Container { serving_nodes: vec![], ..container(at + 1, Some(at), Conditions::QOS_CHANGE) });
+    let containers = containers.collect();
     Cdr { serial: 4_294_967_302, cause: Cause::MaxChangeConditions, containers, ..full() }
 }
 

@@ -11,6 +11,7 @@ same records. What reads what:
 - all: `openssl asn1parse`
 """
 import importlib
+import ipaddress
 import json
 import pathlib
 import struct
@@ -55,6 +56,30 @@ def of_json(record):
         for it in record["containers"]
     ]
     return record["serial"] & 0xFFFFFFFF, record["cause_number"], record["duration_s"], summed(one)
+
+
+def address(choice):
+    """Of an `IPAddress` as pycrate has it."""
+    kind, value = choice
+    while not isinstance(value, bytes):
+        kind, value = value
+    return str(ipaddress.ip_address(value))
+
+
+def nodes_of_pgw(octets):
+    """Serving nodes of a record, and of each container."""
+    record = CDR.GPRSChargingDataTypes.GPRSRecord
+    record.from_ber(octets)
+    _, value = record.get_val()
+    assert len(value["servingNodeAddress"]) == len(value["servingNodeType"])
+    containers = value.get("listOfServiceData", [])
+    of_containers = [it["servingNodeAddress"] for it in containers if "servingNodeAddress" in it]
+    return list(map(address, value["servingNodeAddress"])), list(map(address, of_containers))
+
+
+def nodes_of_json(record):
+    of_containers = [it["serving_nodes"][0] for it in record["containers"] if it["serving_nodes"]]
+    return record["serving_nodes"], of_containers
 
 
 def of_pgw(octets):
@@ -116,10 +141,12 @@ def pycrate_compiled(text):
 
 def main():
     files = [pathlib.Path(name) for name in sys.argv[1:]] or sorted(HERE.glob("*_-_*"))
-    told = {}
+    told, nodes = {}, {}
     for path in files:
         if path.suffix == ".jsonl":
-            told.update({it[0]: it for it in map(of_json, map(json.loads, path.read_text().splitlines()))})
+            for record in map(json.loads, path.read_text().splitlines()):
+                seen = of_json(record)
+                told[seen[0]], nodes[seen[0]] = seen, nodes_of_json(record)
     text = (HERE / "chf.asn1").read_text()
     strict = asn1tools.compile_string(text, "ber")
     compiled = pycrate_compiled(text)
@@ -131,6 +158,8 @@ def main():
             of_openssl(octets)
             if number == 7:
                 seen = of_pgw(octets)
+                if told:
+                    assert nodes[seen[0]] == nodes_of_pgw(octets), (nodes[seen[0]], nodes_of_pgw(octets))
             else:
                 assert number == 20, number
                 kind, record = strict.decode("CHFRecord", octets)

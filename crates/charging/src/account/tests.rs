@@ -163,12 +163,16 @@ fn no_record_is_longer_than_its_header_can_say() {
         ipv6: Some(("2001:db8::".parse().unwrap(), 56)),
         ..User::default()
     };
-    let ipv6: std::net::IpAddr = "2001:db8::1".parse().unwrap();
+    let ipv6: IpAddr = "2001:db8::1".parse().unwrap();
     let serving_nodes = vec![ipv6; Session::SERVING_NODES];
     let seid = u64::MAX;
     let session = Session { seid, owner: long(300), cp_seid: seid, cp_address: ipv6, serving_nodes, user };
     let policy = Policy { containers: Cdr::CONTAINERS, volume_limit_bytes: u64::MAX, ..Policy::default() };
-    let mut account = Account::new(session, &policy, Clock::at(0));
+    let mut account = Account::new(session.clone(), &policy, Clock::at(0));
+    for at in 0..100 {
+        let node = IpAddr::from([0x2001, 0xDB8, 0, 0, 0, 0, 0, at]);
+        account.tell(Session { serving_nodes: vec![node; Session::SERVING_NODES], ..session.clone() });
+    }
     let all = Conditions::NAMES.iter().fold(Conditions::default(), |all, (one, _)| all.and(*one));
     assert_eq!(account.change(&longest(249, 1), all, (&policy, 1)), [], "there is room for one more");
     let mut cdrs = account.change(&longest(1_000, u64::MAX / 4_000), all, (&policy, 2));
@@ -190,6 +194,47 @@ fn no_record_is_longer_than_its_header_can_say() {
         let lengths_read: Vec<usize> = read.records.iter().map(|record| record.containers.len()).collect();
         assert_eq!(lengths_read, lengths);
     }
+}
+
+/// Users move, and sleep in between: a container tells where it was used, a record all places, and none that was known is
+/// forgotten as the next begins.
+#[test]
+fn records_tell_all_serving_nodes_and_containers_theirs() {
+    let policy = Policy::default();
+    let mut account = account(&policy);
+    let mut bytes = 0;
+    let mut used = |account: &mut Account, conditions| {
+        bytes += 1;
+        assert_eq!(account.change(&[reading(1, (bytes, 0))], conditions, (&policy, bytes)), []);
+    };
+    let nodes = |nodes: &[u8]| -> Vec<IpAddr> { nodes.iter().map(|at| [10, 30, 0, *at].into()).collect() };
+    let lead = |account: &mut Account, to: &[u8]| {
+        account.tell(Session { serving_nodes: nodes(to), ..session() });
+    };
+    used(&mut account, Conditions::QOS_CHANGE);
+    for to in [&[9][..], &[], &[7, 8], &[9], &[]] {
+        lead(&mut account, to);
+        used(&mut account, Conditions::SERVING_NODE_CHANGE);
+    }
+    let all_of = |cdr: &Cdr| -> Vec<Vec<IpAddr>> {
+        cdr.containers.iter().map(|container| container.serving_nodes.clone()).collect()
+    };
+    let first = account.attend(&[reading(1, (100, 0))], &policy, Clock::at(HOUR)).remove(0);
+    assert_eq!(first.session.serving_nodes, nodes(&[9, 7, 8]), "oldest first, each once");
+    let places = [&[][..], &[9], &[9], &[7, 8], &[9], &[9], &[9]].map(nodes);
+    assert_eq!(all_of(&first), places, "asleep, it is where it was");
+    let next = account.attend(&[reading(1, (101, 0))], &policy, Clock::at(2 * HOUR)).remove(0);
+    assert_eq!((next.session.serving_nodes.clone(), all_of(&next)), (nodes(&[9]), vec![nodes(&[9])]));
+    (1..=100).for_each(|at| lead(&mut account, &[at]));
+    let last = last(&mut account, &[], Cause::NormalRelease, 3 * HOUR);
+    let latest: Vec<u8> = (85..=100).collect();
+    assert_eq!(last.session.serving_nodes, nodes(&latest));
+    // That of now is told though it was the first of many.
+    (101..=115).for_each(|at| lead(&mut account, &[at]));
+    lead(&mut account, &[100, 116]);
+    let cdr = account.end(&[], Cause::NormalRelease, 4 * HOUR).remove(0);
+    let latest: Vec<u8> = [100].into_iter().chain(102..=116).collect();
+    assert_eq!(cdr.session.serving_nodes, nodes(&latest));
 }
 
 proptest! {

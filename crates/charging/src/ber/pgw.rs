@@ -1,7 +1,8 @@
 //! PGWRecord: `GPRSRecord ::= CHOICE { ... pGWRecord [79] PGWRecord ... }`.
 //!
 //! A user plane does not know all a PDN gateway knows. `p-GWAddress` is that of the control plane (its CP F-SEID),
-//! `servingNodeAddress` are the peers of the user's tunnels, and the charging characteristics are "normal".
+//! `servingNodeAddress` are the peers of the user's tunnels (a container has room for one of those at once), and the
+//! charging characteristics are "normal".
 
 use super::write::{ENUMERATED, Writer};
 use super::{Context, charging_id, ia5, ip_address, ipv6_prefix, seconds};
@@ -135,6 +136,9 @@ fn container(one: &mut Writer, container: &Container, context: Context<'_>) {
         one.integer(field::TIME_USAGE, seconds(container.duration_ms));
     }
     one.bits(8, &service_condition_change(container.conditions));
+    if let Some(node) = container.serving_nodes.first() {
+        one.constructed(10, |it| ip_address(it, *node));
+    }
     one.integer(field::UPLINK, container.uplink_bytes);
     one.integer(field::DOWNLINK, container.downlink_bytes);
     one.octets(14, &context.time(container.until_ms));

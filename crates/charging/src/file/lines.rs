@@ -57,5 +57,6 @@ fn container(container: &Container) -> Value {
         "first_packet": container.first_packet_ms.map(iso),
         "last_packet": container.last_packet_ms.map(iso),
         "conditions": container.conditions.names().collect::<Vec<_>>(),
+        "serving_nodes": container.serving_nodes,
     })
 }

@@ -120,6 +120,7 @@ fn cdr(serial: u64) -> Cdr {
         first_packet_ms: None,
         last_packet_ms: None,
         conditions: Conditions::SESSION_END,
+        serving_nodes: vec![],
     };
     Cdr {
         serial,

@@ -73,8 +73,10 @@ fn conditions(before: &SessionRecord, after: &SessionRecord, table: &Predefined)
     if changes_qos {
         conditions = conditions.and(Conditions::QOS_CHANGE);
     }
-    let (old, new) = (subject::serving_nodes(&before.rules), subject::serving_nodes(&after.rules));
-    // A user who falls asleep or wakes up has not moved.
+    let charged = before.charging.as_ref();
+    let old = charged.map(|it| &it.account.session().serving_nodes[..]).unwrap_or_default();
+    let new = subject::serving_nodes(&after.rules);
+    // A user who falls asleep has not moved; one who wakes up has, if that is elsewhere.
     if old != new && !old.is_empty() && !new.is_empty() {
         conditions = conditions.and(Conditions::SERVING_NODE_CHANGE);
     }
@@ -176,7 +178,7 @@ impl Node {
         subject::describe(&mut session, record);
         let account = &mut record.charging.as_mut()?.account;
         account.set_meters(&readings, now_ms);
-        *account.session_mut() = session;
+        account.tell(session);
         Some(())
     }
 

@@ -279,21 +279,44 @@ fn records_are_closed_when_they_are_full() {
     assert_eq!(volumes(&lab.cdrs[1]), [(1, 600, 400)]);
 }
 
+/// The user's tunnel leads to a node, or the user sleeps.
+fn lead(lab: &mut Lab, session: Seid, to: Option<[u8; 4]>) {
+    let mut request = smf::path_switch(9);
+    let update = &mut request.update_fars[0];
+    match to {
+        Some(to) => {
+            let parameters = update.update_forwarding_parameters.as_mut().unwrap();
+            let (teid, address) = (9, to.into());
+            parameters.outer_header_creation = Some(OuterHeaderCreation::GtpuIpv4 { teid, address });
+        }
+        None => {
+            let apply_action = Some(ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP));
+            *update = UpdateFar { apply_action, ..UpdateFar::new(2) };
+        }
+    }
+    assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted);
+}
+
 #[test]
 fn a_handover_splits_what_was_used_before_and_after_it() {
     let (mut lab, session) = lab_of(Policy::default(), vec![]);
-    lab.modify(session, smf::path_switch(5));
-    lab.traffic(session, (1, 0), true);
-    let mut request = smf::path_switch(9);
-    let parameters = request.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
-    let address = [10, 30, 0, 99].into();
-    parameters.outer_header_creation = Some(OuterHeaderCreation::GtpuIpv4 { teid: 9, address });
-    assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted);
-    lab.traffic(session, (2, 0), true);
+    let nodes = [[10, 30, 0, 98], [10, 30, 0, 99], [10, 30, 0, 98]];
+    for (bytes, node) in (1..).zip(nodes) {
+        lead(&mut lab, session, Some(node));
+        lab.traffic(session, (bytes, 0), true);
+    }
+    // Asleep, and awake again elsewhere.
+    lead(&mut lab, session, None);
+    lead(&mut lab, session, Some([10, 30, 0, 97]));
+    lead(&mut lab, session, None);
     lab.delete(session);
-    assert_eq!(volumes(&lab.cdrs[0]), [(1, 1, 0), (1, 2, 0)]);
-    assert_eq!(lab.cdrs[0].containers[0].conditions, Conditions::SERVING_NODE_CHANGE);
-    assert_eq!(lab.cdrs[0].session.serving_nodes, [std::net::IpAddr::from([10, 30, 0, 99])]);
+    let cdr = &lab.cdrs[0];
+    assert_eq!(volumes(cdr), [(1, 1, 0), (1, 2, 0), (1, 3, 0)]);
+    let told = cdr.containers.iter().map(|it| (it.conditions, it.serving_nodes.clone()));
+    let moved = nodes.map(|node| (Conditions::SERVING_NODE_CHANGE, vec![node.into()]));
+    assert_eq!(told.collect::<Vec<_>>(), moved);
+    let all = [[10, 30, 0, 98], [10, 30, 0, 99], [10, 30, 0, 97]].map(std::net::IpAddr::from);
+    assert_eq!(cdr.session.serving_nodes, all);
 }
 
 /// A rule that is switched on brings a rate; a PDR goes by another QER; and what changes no rate splits nothing.
