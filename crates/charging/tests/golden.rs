@@ -40,6 +40,9 @@ fn full() -> Cdr {
         msisdn: Some("4917212345".to_owned()),
         imei: Some("3534567890123456".to_owned()),
         nai: Some("user@example.org".to_owned()),
+        supi: None,
+        gpsi: None,
+        pei: None,
         dnn: Some("internet".to_owned()),
         slice: Some(Slice { sst: 1, sd: Some([0, 1, 0xAB]) }),
         ipv4: Some([10, 60, 0, 1].into()),
@@ -97,12 +100,20 @@ fn least() -> Cdr {
     }
 }
 
-/// As many containers as a record may have, and then some: its length needs three octets.
+/// As many containers as a record may have, and then some: its length needs three octets. Its user has names that only 5G
+/// knows.
 fn long() -> Cdr {
     let containers = (0..300)
         .map(|at| Container { serving_nodes: vec![], ..container(at + 1, Some(at), Conditions::QOS_CHANGE) });
     let containers = containers.collect();
-    Cdr { serial: 4_294_967_302, cause: Cause::MaxChangeConditions, containers, ..full() }
+    let user = User {
+        supi: Some("gci-00-00-5E-00-53-01@5gc.example".to_owned()),
+        gpsi: Some("extid-user@example.org".to_owned()),
+        pei: Some("mac-00-00-5E-00-53-01".to_owned()),
+        ..User::default()
+    };
+    let session = Session { user, ..full().session };
+    Cdr { serial: 4_294_967_302, session, cause: Cause::MaxChangeConditions, containers, ..full() }
 }
 
 fn golden(format: Format) -> (PathBuf, Vec<u8>) {
@@ -145,6 +156,8 @@ fn files_are_read_as_they_were_written() {
         assert_eq!((bytes, first.containers[0].time_s), (15_000_000_000_000, Some(59)));
         assert_eq!(read.records[1].address, Some("2001:db8::7".parse().unwrap()));
         assert_eq!((read.records[1].sequence, read.records[2].containers.len()), (1, 300));
+        let named = read.records[2].subscriber.as_deref();
+        assert_eq!(named, (format != Format::Pgw).then_some("gci-00-00-5E-00-53-01@5gc.example"));
         let header = read.header.map(|header| (header.cdrs, header.sequence, header.closure, header.lost));
         assert_eq!(header, (format != Format::Json).then_some((3, 12, Closure::Count, 1)));
     }

@@ -68,15 +68,16 @@ fn fields(record: &mut Writer, cdr: &Cdr, context: Context<'_>) {
     record.octets(16, format!("{:016x}", session.seid).as_bytes());
 }
 
-/// `SubscriptionID`: the IMSI, or else the NAI, or else the MSISDN.
+/// `SubscriptionID`: the IMSI, or else the NAI, or another SUPI as it is, or else the MSISDN, or another GPSI.
 fn subscriber(record: &mut Writer, number: u32, user: &User) {
     const E164: u64 = 0;
     const IMSI: u64 = 1;
     const NAI: u64 = 3;
-    let by_imsi = user.imsi.as_deref().map(|imsi| (IMSI, imsi));
-    let by_nai = || user.nai.as_deref().map(|nai| (NAI, nai));
-    let by_msisdn = || user.msisdn.as_deref().map(|msisdn| (E164, msisdn));
-    let Some((kind, name)) = by_imsi.or_else(by_nai).or_else(by_msisdn) else { return };
+    const PRIVATE: u64 = 4;
+    let User { imsi, nai, supi, msisdn, gpsi, .. } = user;
+    let names = [(IMSI, imsi), (NAI, nai), (PRIVATE, supi), (E164, msisdn), (PRIVATE, gpsi)];
+    let mut known = names.into_iter().filter_map(|(kind, name)| Some((kind, name.as_deref()?)));
+    let Some((kind, name)) = known.next() else { return };
     record.constructed(number, |it| {
         it.integer(0, kind);
         it.octets(1, name.as_bytes());

@@ -76,13 +76,15 @@ fn lines(octets: &[u8]) -> Result<Vec<Seen>, ReadError> {
 fn of_object(value: &Value) -> Option<Seen> {
     let number = |name: &str| value.get(name)?.as_u64();
     let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+    // As in a CHFRecord.
+    let subscriber = ["imsi", "nai", "supi", "msisdn", "gpsi"].into_iter().find_map(text);
     let ipv6 = || text("ipv6")?.split('/').next()?.parse().ok();
     Some(Seen {
         shape: "json",
         serial: number("serial")?,
         charging_id: u64::from_str_radix(&text("seid")?, 16).ok()? & 0xFFFF_FFFF,
         sequence: number("sequence")?,
-        subscriber: text("imsi").or_else(|| text("nai")).or_else(|| text("msisdn")),
+        subscriber,
         address: text("ipv4").and_then(|it| it.parse().ok()).or_else(ipv6),
         opened: text("opened")?,
         duration_s: number("duration_s")?,

@@ -209,17 +209,21 @@ fn control_planes_hear_nothing_of_thresholds_of_ours() {
 
 #[test]
 fn records_tell_whose_they_are() {
-    let mut lab = Lab::associated_with(charging(Policy::default()));
-    let mut request = metered(77, vec![]);
-    request.user_id = Some(vec![1, 8, 0x00, 0x01, 0x01, 0x32, 0x54, 0x76, 0x98, 0xF0]);
-    request.apn_dnn = Some(b"\x03ims".to_vec());
-    request.s_nssai = Some(vec![1, 0, 0, 9]);
-    let session = lab.establish(request);
-    lab.delete(session);
-    let user = &lab.cdrs[0].session.user;
-    assert_eq!((user.imsi.as_deref(), user.dnn.as_deref()), (Some("001010234567890"), Some("ims")));
-    assert_eq!(user.slice.unwrap().sd, Some([0, 0, 9]));
-    assert!(user.ipv4.is_some());
+    let imsi = vec![1, 8, 0x00, 0x01, 0x01, 0x32, 0x54, 0x76, 0x98, 0xF0];
+    let supi = [&[16, 20][..], b"imsi-001010234567890"].concat();
+    for user_id in [imsi, supi] {
+        let mut lab = Lab::associated_with(charging(Policy::default()));
+        let mut request = metered(77, vec![]);
+        request.user_id = Some(user_id);
+        request.apn_dnn = Some(b"\x03ims".to_vec());
+        request.s_nssai = Some(vec![1, 0, 0, 9]);
+        let session = lab.establish(request);
+        lab.delete(session);
+        let user = &lab.cdrs[0].session.user;
+        assert_eq!((user.imsi.as_deref(), user.dnn.as_deref()), (Some("001010234567890"), Some("ims")));
+        assert_eq!(user.slice.unwrap().sd, Some([0, 0, 9]));
+        assert!(user.ipv4.is_some());
+    }
 }
 
 #[test]
