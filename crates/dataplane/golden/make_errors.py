@@ -122,14 +122,14 @@ def fragments():
 
     first, last, overlap = cut()
     case("reassembly/in_order", "A gNB whose path is narrower than ours.",
-         ("n3", first, f"{node} consumed", []), ("n3", last, f"{node} {way}", out))
-    case("reassembly/last_first", "In any order.", ("n3", last, f"{node} consumed", []), ("n3", first, f"{node} {way}", out))
+         ("n3", first, f"{node} gather", []), ("n3", last, f"{node} {way}", out))
+    case("reassembly/last_first", "In any order.", ("n3", last, f"{node} gather", []), ("n3", first, f"{node} {way}", out))
     case("reassembly/overlap", "Fragments that overlap are an attack: all of them are forgotten (RFC 5722).",
-         ("n3", first, f"{node} consumed", []), ("n3", overlap, f"{node} drop:bad_fragment", []),
-         ("n3", last, f"{node} consumed", []))
+         ("n3", first, f"{node} gather", []), ("n3", overlap, f"{node} drop:bad_fragment", []),
+         ("n3", last, f"{node} gather", []))
     first, last, _ = cut(0x1234)
     case("reassembly/of_two_datagrams", "The checksum tells that they do not belong together.",
-         ("n3", first, f"{node} consumed", []), ("n3", last, f"{node} drop:udp_checksum", []))
+         ("n3", first, f"{node} gather", []), ("n3", last, f"{node} drop:udp_checksum", []))
     datagram = bytes(up6(user6(64))[UDP])
     node = f"{INPUT} reassembly"
 
@@ -137,7 +137,7 @@ def fragments():
         return (Ether(dst=N3, src=GNB) / IPv6(src=GNB_IP6, dst=N3_IP6) / IPv6ExtHdrFragment(offset=start // 8, m=more, id=9, nh=17)
                 / Raw(datagram[start:end]))
 
-    case("reassembly/over_ipv6", "As over IPv4.", ("n3", part6(0, 48, 1), f"{node} consumed", []),
+    case("reassembly/over_ipv6", "As over IPv4.", ("n3", part6(0, 48, 1), f"{node} gather", []),
          ("n3", part6(48, None, 0), f"{node} {way}", [("n6", Ether(dst=ROUTER, src=N6) / routed6(user6(64)))]))
 
 

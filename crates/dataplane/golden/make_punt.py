@@ -56,7 +56,7 @@ def fragments():
     first = Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP, id=9, flags="MF", proto=17) / Raw(parts[0])
     last = Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP, id=9, frag=6, proto=17) / Raw(parts[1])
     ours = Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP, id=0, flags="DF", ttl=64, proto=17) / Raw(bytes(whole[UDP]))
-    case("punt/fragments_of_udp", "Whole, with a header of ours.", ("n6", first, f"{IP4} reassembly consumed", []),
+    case("punt/fragments_of_udp", "Whole, with a header of ours.", ("n6", first, f"{IP4} reassembly gather", []),
          ("n6", last, f"{IP4} reassembly gtpu_input punt punted", [("kernel:n6", ours)]))
 
 

@@ -79,8 +79,11 @@ drop_reasons! {
     Ip6Fragment = "ip6_fragment",
     /// A fragment addressed to us that makes no sense with those before it, or makes too long a datagram.
     BadFragment = "bad_fragment",
-    /// A fragment addressed to us of one datagram more than are put together at once.
+    /// A fragment addressed to us of one datagram more than are put together at once, all of other senders.
     FragmentsFull = "fragments_full",
+    /// A fragment addressed to us whose datagram was given up: its rest did not come in time, or a newer one of its sender
+    /// needed the place.
+    FragmentsIncomplete = "fragments_incomplete",
     /// A packet on an access port that is not addressed to us, or one for a station of a link of IPv6.
     IpNotForUs = "ip_not_for_us",
     /// A packet addressed to us that nobody here listens to.

@@ -3,6 +3,7 @@
 //! `make differential` runs ten million packets of new worlds; `FIRST=n` starts with another world, of which there are
 //! `WORLDS=n`.
 
+mod outer;
 mod pair;
 mod tally;
 mod wire;

@@ -23,6 +23,8 @@ pub(crate) enum Fate {
     Drop(DropReason),
     /// It was for us; free it.
     Consumed,
+    /// Its bytes are kept until the others of its datagram come; free it.
+    Gather,
     /// It is for the kernel; free it.
     Punt,
     /// Hold it until the next hop's Ethernet address is known.

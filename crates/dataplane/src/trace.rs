@@ -194,6 +194,7 @@ fn end(ports: &[PortConfig], taken: &Taken) -> TraceEnd {
         Fate::Send(port) => TraceEnd::Sent { port: name(ports, port), packet: taken.left },
         Fate::Drop(reason) => TraceEnd::Dropped { reason: reason.name().to_owned() },
         Fate::Consumed => TraceEnd::Consumed,
+        Fate::Gather => TraceEnd::Gathered,
         Fate::Punt => TraceEnd::Punted,
         Fate::Hold => TraceEnd::Held,
         Fate::Keep => TraceEnd::Kept,

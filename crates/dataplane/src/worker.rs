@@ -234,7 +234,8 @@ impl<P: Port> Worker<P> {
 
     /// Packets that wait here for something.
     fn held(&self) -> usize {
-        self.held.len() + self.kept.len() + self.awaited.len()
+        let gathered = self.state.fragments.waiting() as usize;
+        self.held.len() + self.kept.len() + self.awaited.len() + gathered
     }
 
     /// Packets that may go their way at once, without more memory for it.
@@ -278,6 +279,7 @@ impl<P: Port> Worker<P> {
         let mut vector = std::mem::take(&mut self.vector);
         self.give_to_fates(vector.drain(..));
         self.vector = vector;
+        self.count_gathered();
         if self.handoff.waits() {
             self.send_handed();
         }
@@ -328,6 +330,7 @@ impl<P: Port> Worker<P> {
                 self.counters.consumed += 1;
                 self.trash.push(packet.buffer);
             }
+            Fate::Gather => self.trash.push(packet.buffer),
             Fate::Punt => self.punt(packet),
             Fate::Hold => self.hold(packet),
             Fate::Keep => self.keep(packet),
@@ -380,6 +383,8 @@ impl<P: Port> Worker<P> {
 
     fn expire(&mut self) {
         self.expire_held();
+        self.state.fragments.expire(self.state.now_ns);
+        self.count_gathered();
         let before = self.resumed.len();
         self.kept.expire(self.state.now_ns.saturating_sub(self.kept_ns), &mut self.resumed);
         self.discard_resumed(before, DropReason::BufferExpired);

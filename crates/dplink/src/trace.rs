@@ -72,6 +72,8 @@ pub enum TraceEnd {
     },
     /// It was for the node itself.
     Consumed,
+    /// A fragment addressed to the node: it is kept until the others of its datagram come.
+    Gathered,
     /// Given to the kernel: it is addressed to the port, and not spoken here.
     Punted,
     /// It waits for its next hop's Ethernet address.

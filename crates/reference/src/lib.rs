@@ -13,7 +13,8 @@
 //!   IPv6 stands before ports).
 //! * No more than 8 extension headers in a row, of IPv6 as of GTP-U, and no more than 255 octets of headers in front of
 //!   a user's packet in a tunnel.
-//! * Fragments to us are put together: 64 datagrams of UDP at once, of 2,000 octets, for a second.
+//! * Fragments to us are put together: 64 datagrams of UDP at once of each side, 16 of them of one sender, of 2,000 octets,
+//!   for a second. Where there is no place for one more, the sender's oldest gives way.
 //! * UDP checksums of received packets matter over IPv6 and in fragments, and only where there is one (TS 29.281 4.4.2.0,
 //!   RFC 6935);
 //!   sent ones are 0 over IPv4 and computed over IPv6.
@@ -30,9 +31,11 @@
 //!
 //! # What it leaves out
 //!
-//! What happens without a packet: reports, end markers, peers asked whether they are there, packets kept for a sleeping user leaving later, ageing of
-//! neighbours, router advertisements for users, VLANs, segment sizes clamped, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
-//! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed from tunnel to tunnel.
+//! What happens without a packet: reports, end markers, peers asked whether they are there, packets kept for a sleeping user
+//! leaving later, fragments to us that time has given up, ageing of neighbours, router advertisements for users, VLANs,
+//! segment sizes clamped, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
+//! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed
+//! from tunnel to tunnel.
 //!
 //! # How to compare
 //!

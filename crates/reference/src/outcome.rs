@@ -14,6 +14,8 @@ pub enum Fate {
     Dropped(DropReason),
     /// It was for us and reached its end.
     Consumed,
+    /// A fragment addressed to us: it is kept until the others of its datagram come.
+    Gathered,
     /// It is held until its next hop's Ethernet address is known.
     Held,
     /// It is kept for its user, who sleeps: its FAR says BUFF.
@@ -26,6 +28,7 @@ impl fmt::Display for Fate {
             Self::Sent => f.write_str("send"),
             Self::Dropped(reason) => write!(f, "drop:{}", reason.name()),
             Self::Consumed => f.write_str("consumed"),
+            Self::Gathered => f.write_str("gather"),
             Self::Held => f.write_str("hold"),
             Self::Kept => f.write_str("keep"),
         }
@@ -40,7 +43,8 @@ pub struct Outcome {
     pub sent: Vec<(usize, Vec<u8>)>,
     /// What became of the packet itself.
     pub fate: Fate,
-    /// What became of copies of it, of all its fragments but the first, and of a request for its next hop, that were not sent.
+    /// What became of copies of it, of all its fragments but the first, and of a request for its next hop, that were not
+    /// sent; and of fragments to us that waited for it, or gave way to it.
     pub copies: Vec<Fate>,
     /// An Error Indication told of this tunnel at this peer.
     pub error_indication: Option<(Teid, IpAddr)>,

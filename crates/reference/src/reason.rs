@@ -59,6 +59,8 @@ drop_reasons! {
     BadFragment = "bad_fragment",
     /// As many datagrams as may be are being put together.
     FragmentsFull = "fragments_full",
+    /// A fragment addressed to us whose datagram was given up.
+    FragmentsIncomplete = "fragments_incomplete",
     /// A packet addressed to us that nobody here listens to.
     NoListener = "no_listener",
     /// An ICMP or ICMPv6 message to us that is cut short or damaged.

@@ -8,7 +8,7 @@ use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use std::net::IpAddr;
 
-/// Datagrams at once of one side, and of one sender there.
+/// Datagrams at once of one side, and of one sender there, the oldest first.
 const DATAGRAMS_MAX: usize = 64;
 const OF_ONE_SENDER_MAX: usize = 16;
 /// Octets of one.
@@ -81,34 +81,46 @@ impl Reference {
         let is_it = |known: &Datagram| {
             (known.port, known.source, known.identification) == (port, source, identification)
         };
-        let is_full = self.is_full(port, source);
-        let mut datagram = match self.datagrams.iter().position(is_it) {
-            Some(at) => self.datagrams.remove(at),
-            None if is_full => return Err(DropReason::FragmentsFull),
-            None => Datagram { port, source, identification, since_ns: now_ns, parts: Vec::new() },
+        let mut given_up = 0;
+        let mut datagram = match self.datagrams.iter().find(|known| is_it(known)) {
+            Some(known) => known.clone(),
+            None => {
+                given_up = self.make_place(port, source)?;
+                Datagram { port, source, identification, since_ns: now_ns, parts: Vec::new() }
+            }
         };
+        let waited = datagram.parts.len();
         let (units, more) = to_us.upper.fragment;
         datagram.parts.push(Part { at: 8 * usize::from(units), more, bytes: to_us.payload().to_vec() });
         // The others are of no use without a bad one, and not to be trusted with it.
-        if !datagram.makes_sense() {
-            return Err(DropReason::BadFragment);
+        let (mut outcome, those) = match (datagram.makes_sense(), datagram.whole()) {
+            (false, _) => (Err(DropReason::BadFragment).into(), Some(Fate::Dropped(DropReason::BadFragment))),
+            (true, Some(bytes)) => (self.receive_whole(to_us, &bytes).into(), Some(Fate::Consumed)),
+            (true, None) => (Outcome::of(Fate::Gathered), None),
+        };
+        let known = self.datagrams.iter_mut().find(|known| is_it(known));
+        match (those, known) {
+            (Some(_), _) => self.datagrams.retain(|known| !is_it(known)),
+            (None, Some(known)) => *known = datagram,
+            (None, None) => self.datagrams.push(datagram),
         }
-        match datagram.whole() {
-            Some(bytes) => self.receive_whole(to_us, &bytes),
-            None => {
-                self.datagrams.push(datagram);
-                Ok(Outcome::of(Fate::Consumed))
-            }
-        }
+        outcome.copies.extend(those.into_iter().flat_map(|fate| vec![fate; waited]));
+        outcome.copies.extend(vec![Fate::Dropped(DropReason::FragmentsIncomplete); given_up]);
+        Ok(outcome)
     }
 
-    /// Whether there may be no further datagram of this sender.
-    fn is_full(&self, port: usize, source: IpAddr) -> bool {
+    /// Sees to it that there may be a further datagram of this sender. Where it has as many as it may, or all of its side
+    /// together have, its oldest gives way: so many fragments.
+    fn make_place(&mut self, port: usize, source: IpAddr) -> Result<usize, DropReason> {
         let direction = |port: usize| self.port(port).ok().map(|port| port.interface.direction());
-        let of_side = |known: &&Datagram| direction(known.port) == direction(port);
-        self.datagrams.iter().filter(of_side).count() >= DATAGRAMS_MAX
-            || self.datagrams.iter().filter(of_side).filter(|known| known.source == source).count()
-                >= OF_ONE_SENDER_MAX
+        let is_of_side = |known: &Datagram| direction(known.port) == direction(port);
+        let is_own = |known: &Datagram| is_of_side(known) && known.source == source;
+        let count = |is: &dyn Fn(&Datagram) -> bool| self.datagrams.iter().filter(|known| is(known)).count();
+        if count(&is_own) < OF_ONE_SENDER_MAX && count(&is_of_side) < DATAGRAMS_MAX {
+            return Ok(0);
+        }
+        let oldest = self.datagrams.iter().position(is_own).ok_or(DropReason::FragmentsFull)?;
+        Ok(self.datagrams.remove(oldest).parts.len())
     }
 
     /// Identifications come again soon, so that fragments of two datagrams may meet: the checksum, where there is one,

@@ -83,6 +83,7 @@ fn end(end: &TraceEnd) -> String {
         TraceEnd::Dropped { reason } => {
             format!("dropped: {reason} ({})", about(reason).trim_end_matches('.'))
         }
+        TraceEnd::Gathered => "kept until the other fragments of its datagram come".to_owned(),
         TraceEnd::Consumed => "taken: it was for this node".to_owned(),
         TraceEnd::Punted => "given to the kernel: it is for the port, and not spoken here".to_owned(),
         TraceEnd::Held => "held until the next hop's Ethernet address is known".to_owned(),

@@ -148,13 +148,22 @@ impl Pair {
     pub(super) fn run(&mut self, count: usize, random: &mut Random) -> (Tally, Tally, Vec<Frame>) {
         self.now_ns += World::gap_ns(random);
         let going = if self.moves { self.set_out(random) } else { None };
-        let (mut expected, mut seen, mut frames) = (Tally::default(), Tally::default(), Vec::new());
-        for _ in 0..count {
+        let packet = |_| {
             let (port, frame) = self.world.packet(random);
-            expected.expect(self.reference.process(port, &frame, self.now_ns));
-            let worker = bystander(&frame, self.workers.len());
-            self.wires[worker][port].0.borrow_mut().0.push_back(roomy(&frame));
-            frames.push(Frame(port, frame));
+            Frame(port, frame)
+        };
+        let frames: Vec<Frame> = (0..count).map(packet).collect();
+        let (expected, seen) = self.give(&frames, going);
+        (expected, seen, frames)
+    }
+
+    /// Gives these frames to both, while a session may be going: what each made of them.
+    pub(super) fn give(&mut self, frames: &[Frame], going: Option<Seid>) -> (Tally, Tally) {
+        let (mut expected, mut seen) = (Tally::default(), Tally::default());
+        for Frame(port, frame) in frames {
+            expected.expect(self.reference.process(*port, frame, self.now_ns));
+            let worker = bystander(frame, self.workers.len());
+            self.wires[worker][*port].0.borrow_mut().0.push_back(roomy(frame));
         }
         let before: Vec<Counters> = self.workers.iter().map(|worker| worker.counters().clone()).collect();
         self.finish();
@@ -179,7 +188,7 @@ impl Pair {
             tally.forget_identifications(&self.world.setup);
             tally.sent.sort();
         }
-        (expected, seen, frames)
+        (expected, seen)
     }
 
     /// What both have counted for a session.

@@ -47,7 +47,7 @@ impl Tally {
             match fate {
                 Fate::Dropped(reason) => *self.drops.entry(reason.name()).or_default() += 1,
                 Fate::Consumed => self.consumed += 1,
-                Fate::Sent | Fate::Held | Fate::Kept => {}
+                Fate::Sent | Fate::Gathered | Fate::Held | Fate::Kept => {}
             }
         }
         self.sent.extend(outcome.sent.into_iter().map(|(port, frame)| Frame(port, frame)));

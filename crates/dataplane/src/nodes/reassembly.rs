@@ -23,7 +23,7 @@ impl<B: Buffer> Node<B> for Reassembly {
         let name = DatagramName { port, side, source, identification };
         let whole = match state.fragments.take(name, (part, bytes), state.now_ns) {
             Ok(Some(whole)) => whole,
-            Ok(None) => return Next::End(Fate::Consumed),
+            Ok(None) => return Next::End(Fate::Gather),
             Err(Useless::Senseless) => return Next::drop(DropReason::BadFragment),
             Err(Useless::Full) => return Next::drop(DropReason::FragmentsFull),
         };

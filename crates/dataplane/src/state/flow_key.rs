@@ -209,7 +209,7 @@ const UDP: u32 = packet::protocol::UDP as u32;
 
 /// Both halves of the product: every bit of either factor reaches the result.
 #[inline]
-const fn mix(a: u64, b: u64) -> u64 {
+pub(super) const fn mix(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     product as u64 ^ (product >> 64) as u64
 }

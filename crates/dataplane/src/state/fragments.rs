@@ -1,7 +1,12 @@
 //! Datagrams that come to us in fragments, put together again (RFC 791 3.2, RFC 8200 4.5): so many at once, for so long,
 //! of so many bytes, in memory taken at the start. What peers send us should not be fragmented, so
 //! there need not be many.
+//!
+//! Where fragments are lost on the way, what has come of their datagrams is of no use, and would keep its place until time
+//! is up: a sender who needs a place more than it has gives up its own oldest datagram, and nobody else's.
 
+use super::flow_key::mix;
+use super::queues::Queues;
 use crate::frame::PortIndex;
 use rules::Direction;
 use std::net::IpAddr;
@@ -42,13 +47,27 @@ pub(crate) struct Part {
 pub(crate) enum Useless {
     /// It, or its datagram, makes no sense: too long, overlapping (RFC 5722), ending twice.
     Senseless,
-    /// As many datagrams as may be of that side, or that sender, are being put together.
+    /// Others have all places of that side.
     Full,
 }
 
+/// What has become of fragments that waited for the others of their datagram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Their datagram is whole.
+    pub(crate) whole: u64,
+    /// One came that makes no sense with them.
+    pub(crate) senseless: u64,
+    /// The others did not come in time, or before a newer datagram of their sender needed the place.
+    pub(crate) incomplete: u64,
+}
+
+/// A place for a datagram.
 struct Datagram {
     name: DatagramName,
     since_ns: u64,
+    /// Fragments that have come.
+    parts: u64,
     /// Bit n: the n-th unit is there.
     units: [u64; UNIT_WORDS],
     /// Known from the last fragment.
@@ -59,17 +78,38 @@ struct Datagram {
 /// All datagrams being put together by a worker.
 pub(crate) struct Fragments {
     datagrams: Vec<Datagram>,
-    /// Memory of those that are not in use.
-    free: Vec<Box<[u8]>>,
+    /// Places that are not in use.
+    free: Vec<usize>,
+    /// Those in use of each side, by age.
+    by_age: Queues,
+    /// Those in use of senders with the same hash, by age: of one, and seldom of another.
+    by_sender: Queues,
     /// Datagrams of one side: what is sent to us from the data network is no hindrance to base stations.
     of_side: usize,
+    /// Of each side, as many are in use.
+    counts: [usize; SIDES],
+    seed: u64,
+    /// Fragments that wait for the others of their datagram.
+    waiting: u64,
+    ended: Ended,
 }
 
 impl Fragments {
-    /// Room for so many datagrams of each side.
-    pub(crate) fn new(of_side: usize) -> Self {
-        let free = (0..SIDES * of_side).map(|_| vec![0; BYTES].into()).collect();
-        Self { datagrams: Vec::with_capacity(SIDES * of_side), free, of_side }
+    /// Room for so many datagrams of each side; senders who do not know `seed` cannot choose which others they are looked
+    /// for among.
+    pub(crate) fn new(of_side: usize, seed: u64) -> Self {
+        let places = SIDES * of_side;
+        Self {
+            datagrams: (0..places).map(|_| Datagram::none()).collect(),
+            free: (0..places).collect(),
+            by_age: Queues::new(SIDES, places),
+            by_sender: Queues::new(places, places),
+            of_side,
+            counts: [0; SIDES],
+            seed,
+            waiting: 0,
+            ended: Ended::default(),
+        }
     }
 
     /// Takes a fragment in; returns the datagram's bytes where it is whole by it. They are forgotten with the next call.
@@ -79,45 +119,113 @@ impl Fragments {
         (part, bytes): (Part, &[u8]),
         now_ns: u64,
     ) -> Result<Option<&[u8]>, Useless> {
-        self.forget(|datagram| now_ns.saturating_sub(datagram.since_ns) > PATIENCE_NS);
-        let at = match self.datagrams.iter().position(|datagram| datagram.name == name) {
-            Some(at) => at,
-            None => self.open(name, now_ns)?,
-        };
+        self.expire(now_ns);
+        let at = self.place_of(name, now_ns)?;
         match self.datagrams[at].put(part, bytes) {
-            Some(None) => Ok(None),
+            Some(None) => {
+                self.datagrams[at].parts += 1;
+                self.waiting += 1;
+                Ok(None)
+            }
             Some(Some(length)) => {
-                let datagram = self.datagrams.swap_remove(at);
-                self.free.push(datagram.bytes);
-                Ok(self.free.last().and_then(|bytes| bytes.get(..length)))
+                self.ended.whole += self.close(at);
+                Ok(self.datagrams[at].bytes.get(..length))
             }
             // The others are of no use without it, and not to be trusted with it.
             None => {
-                self.forget(|datagram| datagram.name == name);
+                self.ended.senseless += self.close(at);
                 Err(Useless::Senseless)
             }
         }
     }
 
-    fn open(&mut self, name: DatagramName, since_ns: u64) -> Result<usize, Useless> {
-        let count = |is_it: fn(&DatagramName, &DatagramName) -> bool| {
-            self.datagrams.iter().filter(|other| is_it(&other.name, &name)).count()
-        };
-        let is_full = count(|other, name| other.side == name.side) >= self.of_side
-            || count(|other, name| (other.side, other.source) == (name.side, name.source))
-                >= self.of_side.div_ceil(SENDERS);
-        let bytes = if is_full { None } else { self.free.pop() }.ok_or(Useless::Full)?;
-        self.datagrams.push(Datagram { name, since_ns, units: [0; UNIT_WORDS], length: None, bytes });
-        Ok(self.datagrams.len() - 1)
+    /// Gives up what has waited too long.
+    pub(crate) fn expire(&mut self, now_ns: u64) {
+        for side in 0..SIDES {
+            while let Some(oldest) = self.by_age.first(side) {
+                if now_ns.saturating_sub(self.datagrams[oldest].since_ns) <= PATIENCE_NS {
+                    break;
+                }
+                self.ended.incomplete += self.close(oldest);
+            }
+        }
     }
 
-    fn forget(&mut self, is_it: impl Fn(&Datagram) -> bool) {
-        let gone = self.datagrams.extract_if(.., |datagram| is_it(datagram));
-        self.free.extend(gone.map(|datagram| datagram.bytes));
+    /// Fragments that wait for others.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// What has become of others since this was asked last.
+    pub(crate) fn ended(&mut self) -> Ended {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Where a datagram is put together. A new one of a sender with a full share, or on a full side, takes its oldest one's
+    /// place: that is the likeliest to lack a fragment for good.
+    fn place_of(&mut self, name: DatagramName, since_ns: u64) -> Result<usize, Useless> {
+        let chain = self.chain(&name);
+        let (mut oldest, mut own) = (None, 0);
+        for at in self.by_sender.of(chain) {
+            let other = &self.datagrams[at].name;
+            if *other == name {
+                return Ok(at);
+            }
+            if (other.side, other.source) == (name.side, name.source) {
+                (oldest, own) = (oldest.or(Some(at)), own + 1);
+            }
+        }
+        if own >= self.of_side.div_ceil(SENDERS) || self.counts[name.side as usize] >= self.of_side {
+            self.ended.incomplete += self.close(oldest.ok_or(Useless::Full)?);
+        }
+        let at = self.free.pop().ok_or(Useless::Full)?;
+        self.datagrams[at].begin(name, since_ns);
+        self.by_age.push(name.side as usize, at);
+        self.by_sender.push(chain, at);
+        self.counts[name.side as usize] += 1;
+        Ok(at)
+    }
+
+    fn chain(&self, name: &DatagramName) -> usize {
+        let address = match name.source {
+            IpAddr::V4(source) => source.to_bits().into(),
+            IpAddr::V6(source) => source.to_bits(),
+        };
+        let upper = mix((address >> 64) as u64 ^ self.seed, 0x9e37_79b9_7f4a_7c15 ^ name.side as u64);
+        mix(address as u64 ^ upper, 0xc2b2_ae3d_27d4_eb4f ^ self.seed) as usize % self.datagrams.len()
+    }
+
+    /// Gives up a place; returns how many fragments waited there.
+    fn close(&mut self, at: usize) -> u64 {
+        let Datagram { name, parts, .. } = self.datagrams[at];
+        self.by_age.remove(at);
+        self.by_sender.remove(at);
+        self.counts[name.side as usize] -= 1;
+        self.free.push(at);
+        self.waiting -= parts;
+        parts
     }
 }
 
 impl Datagram {
+    fn none() -> Self {
+        let nobody = std::net::Ipv4Addr::UNSPECIFIED.into();
+        let name = DatagramName { port: 0, side: Direction::Uplink, source: nobody, identification: 0 };
+        Self {
+            name,
+            since_ns: 0,
+            parts: 0,
+            units: [0; UNIT_WORDS],
+            length: None,
+            bytes: vec![0; BYTES].into(),
+        }
+    }
+
+    fn begin(&mut self, name: DatagramName, since_ns: u64) {
+        (self.name, self.since_ns, self.parts) = (name, since_ns, 0);
+        (self.units, self.length) = ([0; UNIT_WORDS], None);
+    }
+
     /// `Some` of the length once it is whole; `None` where the fragment makes no sense in it.
     fn put(&mut self, part: Part, bytes: &[u8]) -> Option<Option<usize>> {
         let end = part.offset + bytes.len();
@@ -152,96 +260,4 @@ impl Datagram {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const DATAGRAMS: usize = 64;
-    const BY_SENDER: usize = 16;
-
-    fn name(identification: u32) -> DatagramName {
-        from((Direction::Uplink, 1), identification)
-    }
-
-    fn from((side, host): (Direction, u8), identification: u32) -> DatagramName {
-        DatagramName { port: 0, side, source: [10, 30, 0, host].into(), identification }
-    }
-
-    fn part(offset: usize, more: bool) -> Part {
-        Part { offset, more }
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_forgotten_whole() {
-        let all = [7; 40];
-        for second in [
-            (part(8, true), 16),
-            (part(12, true), 8),
-            (part(16, true), 9),
-            (part(16, true), 0),
-            (part(1_992, true), 16),
-            (part(0, false), 8),
-        ] {
-            let mut fragments = Fragments::new(DATAGRAMS);
-            assert_eq!(fragments.take(name(1), (part(0, true), &all[..16]), 0), Ok(None));
-            let (place, length) = second;
-            assert_eq!(fragments.take(name(1), (place, &all[..length]), 0), Err(Useless::Senseless));
-            assert_eq!(
-                (fragments.datagrams.len(), fragments.free.len()),
-                (0, SIDES * DATAGRAMS),
-                "{second:?}"
-            );
-        }
-        let mut fragments = Fragments::new(DATAGRAMS);
-        fragments.take(name(1), (part(32, false), &all[..8]), 0).unwrap();
-        assert_eq!(fragments.take(name(1), (part(24, false), &all[..8]), 0), Err(Useless::Senseless));
-        fragments.take(name(1), (part(32, true), &all[..8]), 0).unwrap();
-        assert_eq!(fragments.take(name(1), (part(0, false), &all[..8]), 0), Err(Useless::Senseless));
-    }
-
-    #[test]
-    fn the_limits_hold() {
-        let mut fragments = Fragments::new(DATAGRAMS);
-        for identification in 0..BY_SENDER as u32 {
-            fragments.take(name(identification), (part(0, true), &[1; 8]), 5).unwrap();
-        }
-        assert_eq!(fragments.take(name(99), (part(0, true), &[1; 8]), 5), Err(Useless::Full), "its own");
-        for number in BY_SENDER as u8..DATAGRAMS as u8 {
-            fragments.take(from((Direction::Uplink, number), 1), (part(0, true), &[1; 8]), 5).unwrap();
-        }
-        let another = from((Direction::Uplink, 200), 1);
-        assert_eq!(fragments.take(another, (part(0, true), &[1; 8]), 5), Err(Useless::Full), "of all");
-        let beyond = from((Direction::Downlink, 200), 1);
-        assert_eq!(fragments.take(beyond, (part(0, true), &[1; 8]), 5), Ok(None), "of the other side");
-        let later = 5 + PATIENCE_NS + 1;
-        assert_eq!(fragments.take(name(99), (part(0, true), &[1; 8]), later), Ok(None));
-        // The older fragments of this one are gone.
-        assert_eq!(fragments.take(name(1), (part(8, false), &[1; 8]), later), Ok(None));
-        assert_eq!(fragments.datagrams.len(), 2);
-    }
-
-    proptest! {
-        /// In any order, mixed with another datagram's, fragments make the datagram.
-        #[test]
-        fn nothing_is_lost(
-            bytes in proptest::collection::vec(any::<u8>(), 1..BYTES),
-            chunk in 1usize..100,
-            order in any::<prop::sample::Index>(),
-        ) {
-            let chunk = chunk * UNIT;
-            let count = bytes.len().div_ceil(chunk);
-            let mut numbers: Vec<usize> = (0..count).collect();
-            numbers.rotate_left(order.index(count));
-            let mut fragments = Fragments::new(DATAGRAMS);
-            for (turn, number) in numbers.iter().enumerate() {
-                let end = bytes.len().min((number + 1) * chunk);
-                let part = part(number * chunk, number + 1 < count);
-                let other = fragments.take(name(2), (super::tests::part(turn * UNIT, true), &[0; UNIT]), 0);
-                prop_assert_eq!(other, Ok(None));
-                let taken = fragments.take(name(1), (part, &bytes[number * chunk..end]), 0);
-                let whole = (turn + 1 == count).then_some(&bytes[..]);
-                prop_assert_eq!(taken, Ok(whole));
-            }
-        }
-    }
-}
+mod tests;

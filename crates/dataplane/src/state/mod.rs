@@ -30,6 +30,7 @@ mod peers;
 mod ports;
 mod probing;
 mod punting;
+mod queues;
 mod redirections;
 mod routes;
 mod runs;
@@ -58,7 +59,7 @@ pub(crate) use exits::Exit;
 pub(crate) use flow_key::FlowKey;
 pub use flows::flow_table_bytes;
 pub(crate) use flows::{Ages, Circumstances, Flows, Place, Verdict};
-pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
+pub(crate) use fragments::{DatagramName, Ended, Fragments, Part, Useless};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal, Removal};
 pub(crate) use link::{Reach, link_local};
@@ -186,7 +187,7 @@ impl State {
             sessions: Sessions::new(room)?,
             flows: Flows::new(limits.flows, config.seed),
             error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
-            fragments: Fragments::new(limits.reassembled),
+            fragments: Fragments::new(limits.reassembled, config.seed),
             heads: Heads::new(),
             icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
             punting,

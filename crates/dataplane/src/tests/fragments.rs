@@ -194,24 +194,54 @@ fn fragments_that_come_to_several_workers_are_of_one_packet() {
     assert_eq!(used(&counts)[&OF_PORT], 4 * BYTES);
 }
 
+/// The first fragment of a datagram of this base station.
+fn first_half(host: u8, identification: u8) -> Vec<u8> {
+    let mut frame = crate::golden::file("reassembly/in_order")[0].clone();
+    (frame[19], frame[29]) = (identification, host);
+    frame[24..26].fill(0);
+    let checksum = packet::checksum::of(&frame[14..34]);
+    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+    frame
+}
+
+/// So many fragments wait, reached their end whole, were given up, and refused.
+fn of_fragments(bench: &Bench) -> [u64; 4] {
+    let books = bench.worker.books();
+    assert!(books.balanced(), "{books:?}");
+    let drops = |reason| drops(bench, reason);
+    [books.held, books.consumed, drops(DropReason::FragmentsIncomplete), drops(DropReason::FragmentsFull)]
+}
+
 #[test]
-fn one_datagram_more_than_a_sender_may_have_is_dropped_until_the_others_are_given_up() {
+fn fragments_wait_in_the_books_and_are_counted_once_their_datagram_is_whole_or_given_up() {
     let mut bench = Bench::new();
-    let first = crate::golden::file("reassembly/in_order")[0].clone();
-    for identification in 0..=16u16 {
-        let mut frame = first.clone();
-        frame[18..20].copy_from_slice(&identification.to_be_bytes());
-        frame[24..26].fill(0);
-        let checksum = packet::checksum::of(&frame[14..34]);
-        frame[24..26].copy_from_slice(&checksum.to_be_bytes());
-        bench.receive(N3, &frame);
+    let receive = |bench: &mut Bench, frame: &[u8]| {
+        bench.receive(N3, frame);
+        bench.worker.turn(bench.now_ns);
+        of_fragments(bench)
+    };
+    for number in 0..16 {
+        assert_eq!(receive(&mut bench, &first_half(1, number))[0], u64::from(number) + 1);
+    }
+    assert_eq!(receive(&mut bench, &first_half(1, 98)), [16, 0, 1, 0], "the oldest of its own gave way");
+    for (host, number) in (2..=4).flat_map(|host| (0..16).map(move |number| (host, number))) {
+        receive(&mut bench, &first_half(host, number));
+    }
+    assert_eq!(receive(&mut bench, &first_half(5, 0)), [64, 0, 1, 1], "nobody gives way to others");
+    let whole = crate::golden::file("reassembly/in_order");
+    assert_eq!(receive(&mut bench, &whole[0]), [64, 0, 2, 1]);
+    assert_eq!(receive(&mut bench, &whole[1]), [63, 1, 2, 1]);
+    bench.now_ns += 2_000_000_000;
+    bench.worker.turn(bench.now_ns);
+    assert_eq!(of_fragments(&bench), [0, 1, 65, 1], "with nothing to remind of them");
+}
+
+#[test]
+fn fragments_are_dropped_with_one_that_makes_no_sense_among_them() {
+    let mut bench = Bench::new();
+    for frame in &crate::golden::file("reassembly/overlap")[..2] {
+        bench.receive(N3, frame);
         bench.worker.turn(bench.now_ns);
     }
-    let books = bench.worker.books();
-    assert_eq!((books.consumed, drops(&bench, DropReason::FragmentsFull)), (16, 1));
-    assert!(books.balanced());
-    bench.now_ns += 1_000_000_001;
-    bench.receive(N3, &first);
-    bench.worker.turn(bench.now_ns);
-    assert_eq!((bench.worker.books().consumed, drops(&bench, DropReason::FragmentsFull)), (17, 1));
+    assert_eq!((drops(&bench, DropReason::BadFragment), of_fragments(&bench)), (2, [0; 4]));
 }

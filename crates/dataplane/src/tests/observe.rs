@@ -374,7 +374,7 @@ fn an_explanation_agrees_with_what_happens() {
             TraceEnd::Dropped { reason } => Outcome::Dropped { reason },
             // Its parts are traced by nobody.
             TraceEnd::Parted => continue,
-            TraceEnd::Consumed | TraceEnd::Punted => panic!("a user's packet was taken for ours"),
+            TraceEnd::Consumed | TraceEnd::Gathered | TraceEnd::Punted => panic!("taken for one of ours"),
             TraceEnd::HandedOff { .. } | TraceEnd::Awaits => panic!("there is no other worker"),
         };
         assert_eq!(said.outcome, expected, "{said:?}");

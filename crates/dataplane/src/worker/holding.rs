@@ -8,7 +8,7 @@ use crate::held::Waiting;
 use crate::nodes;
 use crate::port::Port;
 use crate::receipt::{Counted, Receipt};
-use crate::state::{Lookup, SessionIndex, State, StepIndex};
+use crate::state::{Ended, Lookup, SessionIndex, State, StepIndex};
 use packet::{Buffer, ethernet};
 
 impl<P: Port> Worker<P> {
@@ -66,6 +66,14 @@ impl<P: Port> Worker<P> {
             counters.count_drops(DropReason::NeighbourUnresolved, 1);
             trash.push(buffer);
         }
+    }
+
+    /// Counts fragments to us that waited for others of their datagram, and do no more.
+    pub(super) fn count_gathered(&mut self) {
+        let Ended { whole, senseless, incomplete } = self.state.fragments.ended();
+        self.counters.consumed += whole;
+        self.counters.count_drops(DropReason::BadFragment, senseless);
+        self.counters.count_drops(DropReason::FragmentsIncomplete, incomplete);
     }
 
     /// The rules of a session change, or it goes: what waits is counted by those that let it pass, as if it left now. Should

@@ -95,5 +95,9 @@ fn packets_end_in_every_way_and_most_at_their_session() {
 }
 
 /// They need a port that does not exist, many packets to a station that never answers, and many senders of fragments.
-const UNSEEN: &[DropReason] =
-    &[DropReason::Unfinished, DropReason::NeighbourUnresolved, DropReason::FragmentsFull];
+const UNSEEN: &[DropReason] = &[
+    DropReason::Unfinished,
+    DropReason::NeighbourUnresolved,
+    DropReason::FragmentsFull,
+    DropReason::FragmentsIncomplete,
+];
