@@ -9,9 +9,6 @@ use steer::Setup;
 /// Largest DDP profile read, in bytes; those published have some hundred KiB.
 const PROFILE_MAX: u64 = 16 << 20;
 
-/// Entries of a table after which it begins again: as many as workers share users out by.
-const TABLE: u16 = 128;
-
 impl Port {
     /// Does what must be done before or beside flow rules. The port stands still meanwhile where its driver asks for it,
     /// so this is for ports whose queues nobody has taken yet.
@@ -27,7 +24,7 @@ impl Port {
                 let key = key.ok_or_else(|| self.refuses("given a key", "it takes none of ours"))?;
                 self.set_hash(Some(key), 0)
             }
-            Setup::Table(queues) => self.set_table(TABLE, *queues),
+            Setup::Table(queues) => self.set_table(*queues, *queues),
             Setup::Profile(path) => self.load_profile(path),
             Setup::FlowType { pctype, flow_type } => self.control("given a flow type", |port| {
                 // SAFETY: the port is open, so the EAL runs; the lock is held; the driver checks the numbers.

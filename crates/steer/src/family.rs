@@ -47,6 +47,12 @@ const NAMES: [(Family, &str); 11] = [
 ];
 
 impl Family {
+    /// Whether its flow rules have the card look a hash up in the port's table (`rte_eth_dev_rss_reta_update`). The others'
+    /// rules list their queues.
+    pub const fn looks_tables_up(self) -> bool {
+        matches!(self, Self::I40e | Self::Ice | Self::Iavf)
+    }
+
     /// The family of a PCI vendor and device, by the identifiers the DPDK and Linux drivers list.
     pub const fn of_pci(vendor: u16, device: u16) -> Self {
         match vendor {

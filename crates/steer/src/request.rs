@@ -1,6 +1,6 @@
 //! What rules are asked for.
 
-use crate::Family;
+use crate::{Family, PERIOD};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -68,6 +68,8 @@ pub struct Request {
     pub workers: u16,
     /// At most 7, the most urgent first; rules for the rest need none.
     pub classes: Vec<Class>,
+    /// After so many entries the workers' table from hash to worker begins again.
+    pub period: u16,
     /// Sessions with rules of their own, at most 4096.
     pub steered: Vec<Steered>,
 }
@@ -108,9 +110,9 @@ pub enum Refused {
 }
 
 impl Request {
-    /// For a card with one queue a worker, without classes, as port 0.
+    /// For a card with one queue a worker, without classes, as port 0 of a node whose tables have the usual period.
     pub const fn new(family: Family, workers: u16) -> Self {
-        Self { family, port: 0, workers, classes: Vec::new(), steered: Vec::new() }
+        Self { family, port: 0, workers, classes: Vec::new(), period: PERIOD, steered: Vec::new() }
     }
 
     /// The queues of class `k`, or with `None` of the rest.
@@ -118,6 +120,13 @@ impl Request {
         let group = class.map_or(0, |class| u16::try_from(class).unwrap_or(0).saturating_add(1));
         let first = group.saturating_mul(self.workers);
         (first..first.saturating_add(self.workers)).collect()
+    }
+
+    /// These queues as a rule lists them for a card that fills its table with the list over and over: the list is as long as
+    /// the workers' table, unless they agree anyway.
+    pub(crate) fn listed(&self, queues: &[u16]) -> Vec<u16> {
+        let entries = if queues.len().is_power_of_two() { queues.len() } else { self.period.into() };
+        queues.iter().copied().cycle().take(entries).collect()
     }
 
     /// All queues the port needs.

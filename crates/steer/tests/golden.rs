@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests speak plainly")]
 
-use anchorline_steer::{Class, Family, Refused, Request, Side, Steered, Step, Target, exact, script};
+use anchorline_steer::{
+    Action, Class, Family, Refused, Request, Rule, Side, Steered, Step, Target, exact, script,
+};
 use std::path::PathBuf;
 
 fn request(family: Family) -> Request {
@@ -70,6 +72,16 @@ fn cards_that_nobody_knows_are_asked_for_teids_and_addresses() {
     assert_eq!(text(&Request::new(Family::Virtio, 4)), text(&Request::new(Family::Other, 4)));
     let three = text(&Request::new(Family::Other, 3));
     assert!(three.contains("queues 0 1 2 0 1 2 "), "as tables of 128 are filled: {three}");
+    for family in [Family::Other, Family::Mlx5] {
+        for period in [64, 128] {
+            let script = script(&Request { period, ..Request::new(family, 3) }, Side::Access).unwrap();
+            let listed = script.steps.iter().filter_map(|step| match step {
+                Step::Create(Rule { action: Action::Rss(rss), .. }) => Some(rss.queues.len()),
+                _ => None,
+            });
+            assert!(listed.clone().count() > 0 && listed.clone().all(|queues| queues == period.into()));
+        }
+    }
     let classes = Request { steered: vec![], ..request(Family::Other) };
     let script = script(&classes, Side::Core).unwrap();
     assert_eq!(script.classes().count(), 0);

@@ -82,16 +82,23 @@ pub(crate) struct Opened {
 pub(crate) fn open(eal: &Eal, dpe: &DpeSettings, placement: &Placement) -> Result<Opened, dpdk::Error> {
     let pools = Pools::make(eal, placement, dpe.memory_mb)?;
     let (workers, distributors) = (dpe.crew.workers, dpe.crew.distributors);
+    let mut devices = Vec::new();
+    for (at, settings) in dpe.ports.iter().enumerate() {
+        let Some(pool) = pools.of(placement.packets.get(at).copied().flatten()) else { break };
+        devices.push((at, settings, pool, queues::open(eal, settings, &dpe.crew, pool)?));
+    }
+    // One function says who owns a user, whatever port the packets come by: it is known once all tables are.
+    let tables = devices.iter().filter_map(|(_, settings, _, device)| queues::table(settings, device));
+    let (period, balance) = (steer::period(tables), dpe.crew.balance);
     let mut opened = Opened {
         configs: Vec::new(),
-        crew: Crew { workers, distributors, spread: Vec::new(), balance: dpe.crew.balance },
+        crew: Crew { workers, distributors, spread: Vec::new(), balance, period },
         ports: (0..workers).map(|_| Vec::new()).collect(),
         steering: Vec::new(),
         exact: Vec::new(),
     };
-    for (at, settings) in dpe.ports.iter().enumerate() {
-        let Some(pool) = pools.of(placement.packets.get(at).copied().flatten()) else { break };
-        let mut queues = queues::open(eal, settings, &dpe.crew, pool)?;
+    for (at, settings, pool, device) in devices {
+        let mut queues = queues::share_out(device, settings, (&dpe.crew, period))?;
         queues.steering.placement = numa::told(placement, at, pool.nodes());
         opened.configs.push(config(settings, &queues));
         opened.crew.spread.push(queues.spread);

@@ -2,12 +2,12 @@
 
 use super::exact::{self, Grant};
 use super::steering::{self, Asked};
-use crate::settings::{CrewSettings, PortSettings};
-use dpdk::{Eal, Error, Mempool, PortConfig, RxQueue, TxQueue};
+use crate::settings::{CrewSettings, DeviceHash, PortSettings};
+use dpdk::{Capabilities, Eal, Error, Mempool, PortConfig, RxQueue, TxQueue};
 use dplink::{PortSteering, Spread};
 use rules::Interface;
 use std::sync::{Arc, Mutex, PoisonError};
-use steer::Side;
+use steer::{Family, Side};
 
 /// Where a worker sends.
 pub(super) enum Outlet {
@@ -58,9 +58,31 @@ pub(super) fn open(
     settings: &PortSettings,
     crew: &CrewSettings,
     pool: &Mempool,
+) -> Result<dpdk::Port, Error> {
+    open_with(eal, settings, Wanted::new(settings, crew), pool)
+}
+
+/// Entries of the table by which the device leads packets, if it is one that the workers' own has to agree with.
+pub(super) fn table(settings: &PortSettings, port: &dpdk::Port) -> Option<u16> {
+    let Capabilities { driver, rss_table_size, .. } = port.capabilities();
+    let has = match settings.hash {
+        DeviceHash::Auto => Family::of_driver(driver).looks_tables_up(),
+        DeviceHash::Inner | DeviceHash::Teid => true,
+        DeviceHash::Outer => false,
+    };
+    has.then_some(*rss_table_size)
+}
+
+/// Has a device lead packets to the workers, whose table begins again after so many entries, and shares its queues out.
+///
+/// # Errors
+/// It has not the queues that it said.
+pub(super) fn share_out(
+    mut port: dpdk::Port,
+    settings: &PortSettings,
+    (crew, period): (&CrewSettings, u16),
 ) -> Result<Queues, Error> {
     let wanted = Wanted::new(settings, crew);
-    let mut port = open_with(eal, settings, wanted, pool)?;
     let driver = port.capabilities().driver.clone();
     let side = if settings.interface == Interface::Access { Side::Access } else { Side::Core };
     let asked = Asked {
@@ -69,6 +91,7 @@ pub(super) fn open(
         crew,
         driver: &driver,
         queues: port.queues(),
+        period,
         classes: &settings.classes,
         exact_rules: settings.exact_rules,
     };

@@ -5,9 +5,8 @@ use crate::settings::{ClassSettings, CrewSettings, DeviceHash};
 use dplink::{PortClass, PortSteering, Spread};
 use steer::{Abilities, Family, Item, Reach, Request, Rule, Script, Setup, Side, Step};
 
-/// Entries of the table from hash to worker, as the workers have it (`dataplane/src/steering/buckets.rs`).
-const TABLE: u16 = 128;
-
+/// Of a port declared to hash users' addresses.
+const INNER: &str = "declared (hash = \"inner\"): somebody has set the card up for it";
 /// Of a port declared to hash TEIDs.
 const TEIDS: &str = "declared (hash = \"teid\")";
 /// What that means.
@@ -19,6 +18,8 @@ pub(super) trait Card {
     fn set(&mut self, setup: &Setup) -> Result<(), String>;
     fn validate(&self, rule: &Rule) -> Result<(), String>;
     fn create(&mut self, rule: &Rule) -> Result<(), String>;
+    /// Entries of its table from hash to queue; 0 where it has none.
+    fn table(&self) -> u16;
     fn set_table(&mut self, period: u16, queues: u16) -> Result<(), String>;
     /// As it was when it was opened.
     fn reset(&mut self) -> Vec<String>;
@@ -35,6 +36,10 @@ impl Card for dpdk::Port {
 
     fn create(&mut self, rule: &Rule) -> Result<(), String> {
         self.create_rule(rule).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn table(&self) -> u16 {
+        self.capabilities().rss_table_size
     }
 
     fn set_table(&mut self, period: u16, queues: u16) -> Result<(), String> {
@@ -56,6 +61,8 @@ pub(super) struct Asked<'a> {
     pub(super) driver: &'a str,
     /// Receive queues in use.
     pub(super) queues: usize,
+    /// After so many entries the workers' table from hash to worker begins again (`dataplane/src/steering/buckets.rs`).
+    pub(super) period: u16,
     /// The most urgent first.
     pub(super) classes: &'a [ClassSettings],
     /// Exact rules at most.
@@ -73,11 +80,10 @@ pub(super) fn set_up(card: &mut impl Card, asked: &Asked<'_>) -> (Option<Spread>
     let found = match asked.reason_not_to_try() {
         Some(reason) => Err(reason),
         None => match asked.hash {
-            DeviceHash::Inner => Ok((
-                Spread::InnerHash,
-                "declared (hash = \"inner\"): somebody has set the card up for it".to_owned(),
-            )),
-            DeviceHash::Teid => Ok((Spread::TeidHash, format!("{TEIDS}{LED_BY_TEIDS}"))),
+            DeviceHash::Inner => Ok((Spread::InnerHash, format!("{INNER}{}", asked.about_tables()))),
+            DeviceHash::Teid => {
+                Ok((Spread::TeidHash, format!("{TEIDS}{LED_BY_TEIDS}{}", asked.about_tables())))
+            }
             DeviceHash::Auto | DeviceHash::Outer => asked.try_rules(card, &mut about),
         },
     };
@@ -127,12 +133,49 @@ impl Asked<'_> {
         if !family.has_rules() {
             return self.try_usual((card, family), about);
         }
-        let but = attempt(card, (&Request::new(family, self.workers()), self.side), about)?.but();
-        if !self.workers().is_power_of_two() && family != Family::Mlx5 {
-            about.refused.extend(card.set_table(TABLE, self.workers()).err());
+        let but = attempt(card, (&self.request(family), self.side), about)?.but();
+        if family.looks_tables_up() {
+            self.fill_table(card, about)?;
         }
-        let reason = format!("the card took the flow rules for {family}: it hashes users' addresses{but}");
+        let tables = self.about_tables();
+        let reason =
+            format!("the card took the flow rules for {family}: it hashes users' addresses{tables}{but}");
         Ok((Spread::InnerHash, reason))
+    }
+
+    fn request(&self, family: Family) -> Request {
+        Request { period: self.period, ..Request::new(family, self.workers()) }
+    }
+
+    /// Has the card's table lead hashes where the workers' does. Without that it leads most users astray, and is none that
+    /// hashes users' addresses, whatever rules it took: all is taken back.
+    fn fill_table(&self, card: &mut impl Card, about: &mut PortSteering) -> Result<(), String> {
+        let workers = self.workers();
+        let filled = self.check_table(card).and_then(|()| match workers.is_power_of_two() {
+            // As drivers fill it by themselves.
+            true => Ok(()),
+            false => card.set_table(self.period, workers),
+        });
+        filled.map_err(|refused| {
+            about.refused.push(refused);
+            about.installed.clear();
+            about.refused.extend(card.reset());
+            "the card's table cannot lead to users' workers: they hand packets over".to_owned()
+        })
+    }
+
+    fn check_table(&self, card: &impl Card) -> Result<(), String> {
+        let (entries, workers) = (card.table(), self.workers());
+        let too_short = || format!("a table of {entries} entries from hash to queue, with {workers} workers");
+        steer::agrees(entries, self.period, workers).then_some(()).ok_or_else(too_short)
+    }
+
+    /// What else there is to know of tables, where it matters how many entries they have.
+    fn about_tables(&self) -> String {
+        match self.workers().is_power_of_two() {
+            true => String::new(),
+            false => format!("; tables from hash to worker begin again after {} entries", self.period),
+        }
     }
 
     /// Of a driver nobody has written rules for, what any card may do: TEIDs on the access side, addresses on the core side.
@@ -146,7 +189,7 @@ impl Asked<'_> {
             Side::Core => (Spread::InnerHash, "users' addresses"),
         };
         let driver = self.driver;
-        match attempt(card, (&Request::new(family, self.workers()), self.side), about) {
+        match attempt(card, (&self.request(family), self.side), about) {
             Ok(taken) => {
                 let but = taken.but();
                 let led = if spread == Spread::TeidHash { LED_BY_TEIDS } else { "" };
@@ -166,10 +209,13 @@ impl Asked<'_> {
             return Err(format!("there are no flow rules for the driver {}", self.driver));
         }
         let classes = self.classes.iter().map(|settings| settings.class.clone()).collect();
-        let request = Request { classes, ..Request::new(family, self.workers()) };
+        let request = Request { classes, ..self.request(family) };
         if self.queues < request.total_queues() {
             let wanted = request.total_queues();
             return Err(format!("they need {wanted} receive queues, and the device has {}", self.queues));
+        }
+        if family.looks_tables_up() {
+            self.check_table(card)?;
         }
         let taken = attempt(card, (&request, self.side), about)?;
         let sorted: Vec<&mut PortClass> = about

@@ -2,8 +2,9 @@
 
 use super::Crew;
 
-/// Entries of the table from hash to worker: as many as most network cards have, whose tables can then be the same.
-const ENTRIES: usize = 128;
+/// Entries of the table from hash to worker: as many as most network cards have, whose tables can then be the same. It
+/// begins again earlier where a card's has fewer.
+const ENTRIES: usize = steer::PERIOD as usize;
 
 /// Toeplitz over the user's address, and a table.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +14,8 @@ impl Buckets {
     /// All workers of a crew alike, but for those that only distribute.
     pub(crate) fn new(crew: &Crew) -> Self {
         let owners = crew.workers.saturating_sub(crew.distributors).max(1);
-        Self(std::array::from_fn(|entry| (crew.distributors + entry % owners) as u8))
+        let period = usize::from(crew.period).clamp(1, ENTRIES);
+        Self(std::array::from_fn(|entry| (crew.distributors + entry % period % owners) as u8))
     }
 
     /// The owner of a user, given as in a flow's key: an IPv4 address in the upper half, or an IPv6 prefix.
@@ -40,6 +42,19 @@ mod tests {
             let found: HashSet<u8> =
                 (0..1_000).map(|n| buckets.owner(Buckets::user(0x0a3c_0000 + n))).collect();
             assert_eq!(found, owners.into_iter().collect());
+        }
+    }
+
+    /// A card reads as many of the hash's lowest bits as its table has entries for.
+    #[test]
+    fn the_owner_is_the_queue_of_the_shortest_card() {
+        for period in [64, 128] {
+            let buckets = Buckets::new(&Crew { period, ..Crew::of(3) });
+            let table = steer::Table::new(3, u32::from(period).ilog2()).unwrap();
+            for address in 0x0a3c_0000_u32..0x0a3c_1000 {
+                let queue = steer::queue_of_address(std::net::Ipv4Addr::from(address).into(), true, table);
+                assert_eq!(u16::from(buckets.owner(Buckets::user(address.into()))), queue, "{period}");
+            }
         }
     }
 }

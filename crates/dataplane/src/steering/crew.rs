@@ -35,11 +35,15 @@ pub struct Crew {
     pub spread: Vec<Spread>,
     /// Whether sessions are where their users' addresses say.
     pub balance: Balance,
+    /// After so many entries the table from hash to worker begins again ([`steer::period`]): as cards' tables do, the
+    /// shortest of them.
+    pub period: u16,
 }
 
 impl Default for Crew {
     fn default() -> Self {
-        Self { workers: 1, distributors: 0, spread: Vec::new(), balance: Balance::default() }
+        let (spread, balance) = (Vec::new(), Balance::default());
+        Self { workers: 1, distributors: 0, spread, balance, period: steer::PERIOD }
     }
 }
 

@@ -12,13 +12,12 @@ use crate::{KEY, Step};
 
 /// Octets of key that every card takes.
 const KEY_LENGTH: usize = 40;
-/// Entries of the table that the engine's own function looks up; cards fill theirs with the queues of a rule over and over.
-const TABLE: usize = 128;
 
 pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
     let is_asked = |class: &crate::Class| *class != crate::Class::default();
     let mut steps: Vec<Step> = unmet(request, "classes", is_asked).into_iter().collect();
-    let queues = request.queues(None);
+    // Cards fill their tables with the queues of a rule over and over.
+    let queues = request.listed(&request.queues(None));
     match side {
         Side::Access => {
             steps.push(Step::note("uplink: the TEID"));
@@ -40,7 +39,5 @@ pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
 
 fn rss(types: Vec<RssType>, queues: &[u16]) -> Action {
     let key = KEY.get(..KEY_LENGTH).unwrap_or(&KEY).to_vec();
-    let entries = if queues.len().is_power_of_two() { queues.len() } else { TABLE };
-    let queues = queues.iter().copied().cycle().take(entries).collect();
-    Action::Rss(Rss { types, level: 1, key, queues })
+    Action::Rss(Rss { types, level: 1, key, queues: queues.to_vec() })
 }

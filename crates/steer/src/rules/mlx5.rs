@@ -2,7 +2,8 @@
 //!
 //! What the guide of the driver says, and the rules rest on: GTP-U is parsed when the firmware says so
 //! (`FLEX_PARSER_PROFILE_ENABLE=3`); the container is matched in groups other than 0; level 2 hashes inside the tunnel;
-//! one side of the addresses can be hashed alone; masks are free, so a DSCP is one rule. It cannot hash a prefix: users with
+//! one side of the addresses can be hashed alone; masks are free, so a DSCP is one rule; the device's table is filled with
+//! the queues of a rule over and over. It cannot hash a prefix: users with
 //! several IPv6 addresses are spread, and a worker hands their packets over. So are tunnels that come in on the core side.
 //! Behind a jump nothing is as it was before: what no rule of the group takes is dropped, so the last rule takes everything.
 
@@ -15,9 +16,6 @@ use crate::{KEY, Step, Target};
 const GTPU_PORT: u16 = 2152;
 /// Octets of key the device takes.
 const KEY_LENGTH: usize = 40;
-/// Entries of the table that the engine's own function looks up. The device's is longer, and it fills it with the queues of a
-/// rule over and over: both agree where the queues' number divides this one.
-const TABLE: usize = 128;
 /// Priorities within the group: sessions, classes, the rest of users' packets, and what is no user's (ARP, echo...).
 const SESSIONS: u32 = 0;
 const CLASSES: u32 = 1;
@@ -36,14 +34,14 @@ pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
     }));
     steps.extend(steered(request, side));
     for (number, class) in request.classes.iter().enumerate() {
-        let queues = request.queues(Some(number));
+        let queues = request.listed(&request.queues(Some(number)));
         steps.push(Step::Note(format!("class {number}: its queues, hashed as the rest is")));
         match side {
             Side::Access => steps.extend(by_qfi(class, &queues)),
             Side::Core => steps.extend(by_dscp(class, &queues)),
         }
     }
-    let queues = request.queues(None);
+    let queues = request.listed(&request.queues(None));
     steps.push(Step::note("the rest: up the source address inside, down the destination address"));
     steps.extend(match side {
         Side::Access => uplink(REST, None, &queues),
@@ -60,9 +58,7 @@ fn rule(priority: u32, pattern: Vec<Item>, action: Action) -> Step {
 
 fn rss(level: u32, types: [RssType; 2], queues: &[u16]) -> Action {
     let key = KEY.get(..KEY_LENGTH).unwrap_or(&KEY).to_vec();
-    let entries = if queues.len().is_power_of_two() { queues.len() } else { TABLE };
-    let queues = queues.iter().copied().cycle().take(entries).collect();
-    Action::Rss(Rss { types: types.to_vec(), level, key, queues })
+    Action::Rss(Rss { types: types.to_vec(), level, key, queues: queues.to_vec() })
 }
 
 /// Tunnels over both outer families, with this container if any.

@@ -4,12 +4,18 @@ use super::*;
 use steer::Class;
 
 /// A card that refuses what contains a word.
-#[derive(Default)]
 struct Model {
     refuses: Option<&'static str>,
     created: usize,
+    entries: u16,
     table: Option<(u16, u16)>,
     resets: usize,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self { refuses: None, created: 0, entries: 512, table: None, resets: 0 }
+    }
 }
 
 impl Model {
@@ -35,7 +41,12 @@ impl Card for Model {
         Ok(())
     }
 
+    fn table(&self) -> u16 {
+        self.entries
+    }
+
     fn set_table(&mut self, period: u16, queues: u16) -> Result<(), String> {
+        self.judge("reta")?;
         self.table = Some((period, queues));
         Ok(())
     }
@@ -71,6 +82,7 @@ fn try_with(card: &mut Model, driver: &str, workers: usize, hash: DeviceHash) ->
         crew: &crew,
         driver,
         queues: workers,
+        period: steer::period([card.entries]),
         classes: &[],
         exact_rules: 0,
     };
@@ -92,6 +104,39 @@ fn a_card_that_takes_all_leads() {
     let mut card = Model::default();
     assert!(try_with(&mut card, "net_ice", 3, DeviceHash::Auto).0);
     assert_eq!(card.table, Some((128, 3)));
+}
+
+/// Virtual functions of an E810 have 64 entries, and the node's function begins again after as many.
+#[test]
+fn a_shorter_table_is_filled_as_the_workers_is() {
+    for workers in [3, 5, 6, 7] {
+        let mut card = Model { entries: 64, ..Model::default() };
+        let (leads, about) = try_with(&mut card, "net_iavf", workers, DeviceHash::Auto);
+        assert!(leads && about.refused.is_empty(), "{about:?}");
+        assert_eq!(card.table, Some((64, workers as u16)));
+        assert!(about.reason.contains("begin again after 64 entries"), "{}", about.reason);
+    }
+}
+
+/// It would lead every second packet astray: that is no hash that leads to workers.
+#[test]
+fn a_card_whose_table_does_not_lead_to_workers_is_not_said_to_lead() {
+    for (entries, refuses, why) in [
+        (32, None, "a table of 32 entries from hash to queue, with 3 workers"),
+        (100, None, "a table of 100 entries from hash to queue, with 3 workers"),
+        (0, None, "a table of 0 entries from hash to queue, with 3 workers"),
+        (512, Some("reta"), "no reta here"),
+    ] {
+        let mut card = Model { entries, refuses, ..Model::default() };
+        let (leads, about) = try_with(&mut card, "net_iavf", 3, DeviceHash::Auto);
+        assert!(!leads && about.installed.is_empty(), "{about:?}");
+        assert_eq!((card.created, card.resets, card.table), (0, 1, None));
+        assert_eq!(about.refused, [why]);
+        assert!(about.reason.contains("table cannot lead"), "{}", about.reason);
+    }
+    // What tells four workers apart is in 32 entries, too.
+    let mut card = Model { entries: 32, ..Model::default() };
+    assert!(try_with(&mut card, "net_iavf", 4, DeviceHash::Auto).0);
 }
 
 #[test]
@@ -135,7 +180,8 @@ fn nothing_is_tried_where_it_would_not_matter() {
 fn try_unknown(card: &mut Model, side: Side, workers: usize) -> (Option<Spread>, PortSteering) {
     let crew = CrewSettings { workers, distributors: 0, cpus: vec![], balance: dataplane::Balance::New };
     let (driver, hash) = ("net_new", DeviceHash::Auto);
-    set_up(card, &Asked { hash, side, crew: &crew, driver, queues: workers, classes: &[], exact_rules: 0 })
+    let (queues, period) = (workers, steer::PERIOD);
+    set_up(card, &Asked { hash, side, crew: &crew, driver, queues, period, classes: &[], exact_rules: 0 })
 }
 
 /// The TEID of tunnels, and the address outside: which of the three ways it is, is found out.
@@ -174,10 +220,10 @@ fn try_classes(
         class: Class { qfis: qfis.to_vec(), dscps: vec![], pcps: pcps.to_vec() },
     };
     let classes = [class("voice", &[1, 5], &[5]), class("video", &[2], &[])];
-    let hash = DeviceHash::Auto;
+    let (hash, side, period) = (DeviceHash::Auto, Side::Access, steer::PERIOD);
     set_up(
         card,
-        &Asked { hash, side: Side::Access, crew: &crew, driver, queues, classes: &classes, exact_rules: 0 },
+        &Asked { hash, side, crew: &crew, driver, queues, period, classes: &classes, exact_rules: 0 },
     )
 }
 
@@ -262,8 +308,8 @@ fn try_exact(
     workers: usize,
 ) -> (Option<super::super::exact::Grant>, Vec<String>) {
     let crew = CrewSettings { workers, distributors: 0, cpus: vec![], balance: dataplane::Balance::New };
-    let (hash, side, queues) = (DeviceHash::Auto, Side::Core, workers);
-    let asked = Asked { hash, side, crew: &crew, driver, queues, classes: &[], exact_rules: 16 };
+    let (hash, side, queues, period) = (DeviceHash::Auto, Side::Core, workers, steer::PERIOD);
+    let asked = Asked { hash, side, crew: &crew, driver, queues, period, classes: &[], exact_rules: 16 };
     let (led, mut about) = set_up(card, &asked);
     let created = card.created;
     let grant = super::super::exact::ask(card, (&asked, led), &mut about);
