@@ -18,6 +18,7 @@ impl Port {
     pub fn set(&mut self, setup: &Setup) -> Result<(), Error> {
         match setup {
             Setup::NoDefaultRss => self.set_hash(None, 0),
+            Setup::NothingKnownRss => self.set_hash(None, sys::ANCHORLINE_RSS_L2_PAYLOAD),
             Setup::Key(key) => {
                 let length = usize::from(self.capabilities().hash_key_bytes);
                 let key = key.get(..length).filter(|key| !key.is_empty());

@@ -3,12 +3,19 @@
 use crate::rule::hexadecimal;
 use crate::{Action, Rule};
 
+/// `RTE_ETH_FLOW_L2_PAYLOAD`.
+const L2_PAYLOAD: u8 = 14;
+
 /// What must be set before or beside rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setup {
-    /// Start with RSS off (`rss_hf` 0, testpmd's `--disable-rss`), so that no rule of the driver's own is more specific
-    /// than ours.
+    /// Hash nothing (`rte_eth_dev_rss_hash_update` with no type), so that no rule of the driver's own is more specific than
+    /// ours.
     NoDefaultRss,
+    /// The same where the driver does nothing if it is asked for no type: ask for `RTE_ETH_RSS_L2_PAYLOAD` alone. `ice`
+    /// takes all rules of its own away before it makes those of the types asked for, and for this one it makes none; with no
+    /// type at all it only remembers that (`ice_rss_hash_update`, `ice_rss_hash_set`).
+    NothingKnownRss,
     /// The port's hash key (`rte_eth_dev_rss_hash_update`).
     Key(Vec<u8>),
     /// Lead the table from hash to queue to the first so many queues in turn (`rte_eth_dev_rss_reta_update`): those after
@@ -75,7 +82,8 @@ impl Step {
 impl Setup {
     fn testpmd(&self, port: u16) -> Vec<String> {
         match self {
-            Self::NoDefaultRss => vec!["# start testpmd with --disable-rss".to_owned()],
+            Self::NoDefaultRss => vec!["port config all rss none".to_owned()],
+            Self::NothingKnownRss => vec![format!("port config all rss {L2_PAYLOAD}")],
             Self::Key(key) => {
                 let hash_type = "ipv4";
                 vec![format!("port config {port} rss-hash-key {hash_type} {}", hexadecimal(key))]

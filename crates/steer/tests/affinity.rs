@@ -80,11 +80,18 @@ struct Card {
     rules: Vec<Rule>,
     setups: Vec<Setup>,
     queues: u16,
+    /// What the driver takes for being told to hash nothing: with no type, what the call is for, `ice` does nothing.
+    off: Option<Setup>,
 }
 
 impl Card {
     fn of(request: &Request, side: Side) -> Self {
         let mut card = Self {
+            off: match request.family {
+                Family::Ice => Some(Setup::NothingKnownRss),
+                Family::Iavf => Some(Setup::NoDefaultRss),
+                _ => None,
+            },
             rules: Vec::new(),
             setups: Vec::new(),
             queues: request.total_queues().try_into().unwrap(),
@@ -109,6 +116,8 @@ impl Card {
 
     /// The hash by the first rule that says what is hashed.
     fn hash(&self, packet: &[Layer]) -> u32 {
+        let is_off = |off: &Setup| self.setups.iter().any(|setup| setup == off);
+        assert!(self.off.as_ref().is_none_or(is_off), "rules of the driver's own are more specific");
         let (rss, depth) = self.matching(packet).find(|(rss, _)| !rss.types.is_empty()).unwrap();
         let source = rss.types.contains(&RssType::SourceOnly) || rss.types.contains(&RssType::Gtpu);
         if rss.types.contains(&RssType::Gtpu) {

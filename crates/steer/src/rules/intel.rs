@@ -3,8 +3,9 @@
 //! What the drivers (`ice_hash.c`, `ice_fdir_filter.c`, `iavf_hash.c`) and their test plans (advanced RSS for GTPU, flow
 //! director) say, and the rules rest on: RSS rules take patterns without values but for the container's PDU type, and no
 //! queues; an inner IP pattern covers all transports above it while no more specific rule is there, so the default RSS is
-//! off. Flow director leads to a group of queues, contiguous and a power of two, in which the RSS hash chooses; it
-//! matches a QFI, and a type of service as a whole octet, so that a DSCP takes four rules, one for each ECN.
+//! off. The two drivers are told so in different words: what `iavf` does with no type of packet, `ice` does only with one
+//! that it makes no rule for. Flow director leads to a group of queues, contiguous and a power of two, in which the RSS hash
+//! chooses; it matches a QFI, and a type of service as a whole octet, so that a DSCP takes four rules, one for each ECN.
 
 use super::{VERSIONS, group, hash, steered, unmet};
 use crate::request::{Class, Request, Side};
@@ -16,7 +17,8 @@ const DOWN: u8 = 0;
 const UP: u8 = 1;
 
 pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
-    let mut steps = vec![Step::Set(Setup::NoDefaultRss), Step::Set(Setup::Key(KEY.to_vec()))];
+    let no_hash = if request.family == Family::Ice { Setup::NothingKnownRss } else { Setup::NoDefaultRss };
+    let mut steps = vec![Step::Set(no_hash), Step::Set(Setup::Key(KEY.to_vec()))];
     if !request.classes.is_empty() {
         steps.push(Step::Set(Setup::Table(request.workers)));
     }
