@@ -124,6 +124,7 @@ pub(crate) fn config(population: &Population) -> Config {
         echo: dataplane::Echo::OFF,
         resolvers: vec![],
         epoch: 1,
+        awaits_sessions: false,
         seed: 1,
     }
 }

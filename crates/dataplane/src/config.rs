@@ -220,6 +220,9 @@ pub struct Config {
     pub resolvers: Vec<IpAddr>,
     /// Of this life of the engine, unlike those before it: counts of usage begin at zero with each.
     pub epoch: u64,
+    /// Whether it is yet to be told which sessions there are, by a first resynchronisation: no peer hears before that a tunnel
+    /// leads nowhere, as base stations release users for it (TS 23.527 5.3.2.1).
+    pub awaits_sessions: bool,
     /// Of hashes, so that nobody outside can aim at one place of a table.
     pub seed: u64,
 }

@@ -148,6 +148,7 @@ impl Engine {
                 // What failed while nobody listened was told to nobody.
                 self.list_peers(None);
                 self.order_all(|| Order::AllMacs);
+                self.order_all(|| Order::NoMoreSessions);
                 Some(Notice::Resynced { swept: self.sweep() })
             }
             Command::Put(desired) => self.put(desired),

@@ -188,6 +188,7 @@ pub(crate) fn config() -> Config {
         limits,
         echo: Echo::OFF,
         resolvers: vec![],
+        awaits_sessions: false,
         epoch: 1,
         seed: 0,
     }

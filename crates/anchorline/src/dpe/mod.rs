@@ -46,6 +46,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         echo: settings.dpe.echo,
         resolvers: settings.content.iter().flat_map(|content| content.resolvers.clone()).collect(),
         epoch: rand::random(),
+        awaits_sessions: true,
         seed: rand::random(),
     };
     let (engine, workers) = {

@@ -262,6 +262,7 @@ fn config(setup: &Setup) -> Config {
         },
         echo: Echo::OFF,
         resolvers: vec![],
+        awaits_sessions: false,
         epoch: 1,
         seed: 7,
     }

@@ -108,6 +108,8 @@ pub(crate) struct State {
     pub(crate) moment: Moment,
     /// What peers are told of when we began (TS 23.007 18A); `None` until a control side says so.
     pub(crate) recovery_time_stamp: Option<u32>,
+    /// A control side is yet to say which sessions there are.
+    pub(crate) awaits_sessions: bool,
     pub(crate) ports: Ports,
     pub(crate) routes: Routes,
     pub(crate) neighbours: Neighbours,
@@ -182,6 +184,7 @@ impl State {
             burst_ns: limits.burst_ns,
             moment: Moment::default(),
             recovery_time_stamp: None,
+            awaits_sessions: config.awaits_sessions,
             routes: Routes::new(&ports, &config.routes)?,
             neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
             sessions: Sessions::new(room)?,
@@ -257,8 +260,11 @@ impl State {
     }
 
     /// Whether a peer on the side of a port may be told once more of a packet of no use. Each side has a share of its own, or who
-    /// is on the one could silence us on the other.
+    /// is on the one could silence us on the other. Nobody is told before it is known which sessions there are.
     pub(crate) fn may_indicate(&mut self, port: PortIndex) -> bool {
+        if self.awaits_sessions {
+            return false;
+        }
         let side = self.ports.get(port).interface.direction();
         let budget = self.error_indications.get_mut(side as usize);
         budget.is_some_and(|budget| budget.take(self.now_ns))

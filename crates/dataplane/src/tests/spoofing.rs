@@ -2,6 +2,7 @@
 
 use super::content::content;
 use super::redirect::{down, flow, made, tunnelled, up};
+use crate::config::Config;
 use crate::content::ContentRules;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, N3, N6, config, rules};
@@ -384,4 +385,23 @@ fn each_side_has_its_own_error_indications() {
     bench.receive(N3, &unknown);
     bench.settle();
     assert_eq!((bench.sent(N6).len(), bench.sent(N3).len()), (2, 1));
+}
+
+/// A data plane that comes back has no sessions until it is told of them, and what queued at its ports meanwhile is of some of those.
+#[test]
+fn no_tunnel_is_said_to_lead_nowhere_before_it_is_known_which_there_are() {
+    let mut bench = Bench::over(&Config { awaits_sessions: true, ..config() });
+    let mut answers = |is_known: bool| {
+        if is_known {
+            bench.engine.handle(Command::ResyncBegin { recovery_time_stamp: 7 }).unwrap();
+            bench.engine.handle(Command::ResyncEnd).unwrap();
+            bench.settle();
+        }
+        bench.receive(N3, &datagram(LIAR, [10, 60, 0, LIAR as u8], 4_000, b"hello"));
+        bench.settle();
+        let dropped = bench.worker.counters().drops[DropReason::NoTunnel as usize];
+        (bench.sent(N3).len(), dropped)
+    };
+    assert_eq!(answers(false), (0, 1));
+    assert_eq!(answers(true), (1, 1));
 }

@@ -50,6 +50,8 @@ pub(crate) enum Order {
     Busy,
     /// Tell peers from now on that this is when we began.
     RecoveryTimeStamp(u32),
+    /// All sessions have been ordered that there were: what leads to none leads nowhere.
+    NoMoreSessions,
 }
 
 /// What a session has used, asked for and told.
@@ -236,6 +238,10 @@ impl<P: Port> Worker<P> {
             }
             Order::RecoveryTimeStamp(stamp) => {
                 self.state.recovery_time_stamp = Some(stamp);
+                Report::Done
+            }
+            Order::NoMoreSessions => {
+                self.state.awaits_sessions = false;
                 Report::Done
             }
             Order::TellAgain(seid) => {
