@@ -154,6 +154,7 @@ impl Node {
         self.drop_sessions_of(&node_id);
         self.drop_pfds_of(&node_id);
         self.pass_on_sets(&node_id);
+        self.forget_answers(&node_id, asked.map(|asked| asked.key));
         self.peers.remove(&node_id, self.now + self.config.heartbeat_interval);
         self.out.push(Output::EraseAssociation(node_id));
         if let Some(asked) = asked {
@@ -280,18 +281,32 @@ impl Node {
         self.out.push(Output::SaveAssociation(association.record.clone()));
     }
 
-    /// It counts its requests anew, too: answers to earlier ones are not for it. The request at hand is forgotten with them, and
-    /// so is what it told of applications. Requests to associate that wait are not: they are of its new life, or another's.
-    /// Of several behind one address, it is known by its port alone.
+    /// What it told of applications is forgotten, as are its requests, the one at hand, too.
     pub(crate) fn begins_anew(&mut self, node_id: &str, from: SocketAddr) {
         self.note(Level::Warning, format!("{node_id} has restarted"));
         self.drop_pfds_of(node_id);
+        self.forget_requests(node_id, from, None);
+    }
+
+    /// Whoever associates after the end of an association may count its requests anew, and say the same as it did: what that was
+    /// answered then is not for it. The request that ends it is answered yet.
+    fn forget_answers(&mut self, node_id: &str, last: Option<Key>) {
+        let address = self.peers.get(node_id).map(|association| association.record.address);
+        if let Some(from) = last.map(|key| key.from).or(address) {
+            self.forget_requests(node_id, from, last);
+        }
+    }
+
+    /// A control plane counts its requests anew: answers to earlier ones are not for it. Requests to associate that wait are not
+    /// forgotten: they are of its new life, or another's. Of several behind one address, it is known by its port alone.
+    fn forget_requests(&mut self, node_id: &str, from: SocketAddr, but: Option<Key>) {
         let Some(association) = self.peers.get(node_id) else { return };
         let address = association.record.address.ip();
         let is_alone = self.peers.at(address).nth(1).is_none();
         let associating = self.endings.associating();
         let is_its = |key: &Key| if is_alone { key.from.ip() == address } else { key.from == from };
-        self.answers.forget_all(|key| is_its(key) && !associating.contains(key));
+        let is_over = |key: &Key| is_its(key) && !associating.contains(key) && but != Some(*key);
+        self.answers.forget_all(is_over);
     }
 
     /// Whether there are sessions of those it asks to retain: it need not restore them (TS 29.244 8.2.134).

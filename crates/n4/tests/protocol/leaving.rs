@@ -40,6 +40,28 @@ fn release_us(lab: &mut Lab) {
 }
 
 /// Many control planes associate again as soon as they are released: their users would be cut off when the node stops.
+/// Some control planes count their requests anew with each association, or after a restart in the same second, and say the same to
+/// the octet: what that was answered before is no answer.
+#[test]
+fn who_comes_back_after_a_release_is_answered_anew() {
+    let mut lab = Lab::associated();
+    let first = lab.establish(establishment(1));
+    let asked = lab.trace.iter().rev().find(|(from, ..)| *from == at(SMF)).unwrap().2.clone();
+    let request = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
+    let release = pfcp::encode(&Message::node(6, request));
+    for _ in 0..2 {
+        // Its answer may get lost.
+        lab.receive(at(SMF), &release);
+        let answer = lab.answer(6).body;
+        assert!(matches!(answer, Body::AssociationReleaseResponse(answer) if answer.cause.is_accepted()));
+    }
+    assert!(lab.in_force.is_empty());
+    assert_eq!(set_up(&mut lab, SMF, 5), Cause::RequestAccepted);
+    lab.receive(at(SMF), &asked);
+    let second = lab.in_force.keys().next().copied();
+    assert!(second.is_some_and(|second| second != first), "{second:?}");
+}
+
 #[test]
 fn nobody_associates_while_leave_is_taken() {
     let mut lab = Lab::associated();
