@@ -56,7 +56,7 @@ fn nothing_is_charged_unless_told_how() {
     let values: Vec<&str> = values.filter(|line| !line.starts_with("utc_offset")).collect();
     let text = format!("{before}[charging]\n{}\n\n{after}", values.join("\n"));
     let charging = config::parse(&text, check).unwrap().charging.unwrap();
-    assert_eq!((charging.formats.len(), charging.file_age_ms), (2, 300_000));
+    assert_eq!((charging.formats.len(), charging.file_age.as_secs()), (2, 300));
     let key = ::charging::Key { rating_group: 10, service_id: Some(7) };
     assert_eq!(charging.offline.rating.key_of(150), Some(key));
     assert_eq!(charging.offline.policy.tariff_minutes, [360, 1_320]);
