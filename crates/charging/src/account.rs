@@ -32,6 +32,11 @@ impl Used {
         }
     }
 
+    /// Containers tell whole seconds: what is left of one is for the next container.
+    const fn of_whole_seconds(self) -> Self {
+        Self { duration_ms: self.duration_ms - self.duration_ms % 1_000, ..self }
+    }
+
     const fn bytes(self) -> u64 {
         self.uplink_bytes.saturating_add(self.downlink_bytes)
     }
@@ -278,16 +283,17 @@ impl Account {
 
     /// Counts a reading as charged: what of it is new, since when, and whether it is the meter's first bytes.
     fn charge(&mut self, reading: &Reading, now_ms: u64) -> (Used, u64, bool) {
+        let charged = reading.used.of_whole_seconds();
         let place = self.meters.iter().position(|meter| meter.meter == reading.meter);
         let Some(meter) = place.and_then(|place| self.meters.get_mut(place)) else {
-            let Reading { meter, key, used, .. } = *reading;
-            self.meters.push(Meter { meter, key, charged: used, since_ms: now_ms });
+            let Reading { meter, key, .. } = *reading;
+            self.meters.push(Meter { meter, key, charged, since_ms: now_ms });
             let from_ms = self.opened_ms;
-            return (used, from_ms, true);
+            return (charged, from_ms, true);
         };
-        let (used, from_ms) = (reading.used.since(meter.charged), meter.since_ms);
+        let (used, from_ms) = (charged.since(meter.charged), meter.since_ms);
         let is_first = meter.charged.bytes() == 0;
-        *meter = Meter { meter: reading.meter, key: meter.key, charged: reading.used, since_ms: now_ms };
+        *meter = Meter { meter: reading.meter, key: meter.key, charged, since_ms: now_ms };
         (used, from_ms, is_first)
     }
 

@@ -128,13 +128,30 @@ fn meters_of_one_key_share_a_container() {
     let policy = Policy::default();
     let mut account = account(&policy);
     let used = |duration_ms| Used { uplink_bytes: 4, downlink_bytes: 1, duration_ms };
-    let readings = [(1, 70), (2, 50)].map(|(meter, duration_ms)| Reading {
+    let readings = [(1, 70_000), (2, 50_000)].map(|(meter, duration_ms)| Reading {
         key: key(3),
         used: used(duration_ms),
         ..reading(meter, (0, 0))
     });
     let cdr = last(&mut account, &readings, Cause::NormalRelease, 2);
-    assert_eq!((volumes(&cdr), cdr.containers[0].duration_ms), (vec![(3, 8, 2)], 70));
+    assert_eq!((volumes(&cdr), cdr.containers[0].duration_ms), (vec![(3, 8, 2)], 70_000));
+}
+
+/// What one container leaves of a second is in the next one.
+#[test]
+fn containers_together_tell_all_the_time_there_was() {
+    let policy = Policy::default();
+    let mut account = account(&policy);
+    let at = |count: u64| Reading {
+        used: Used { uplink_bytes: count, downlink_bytes: 0, duration_ms: count * 950 },
+        ..reading(1, (0, 0))
+    };
+    for count in 1..10 {
+        assert_eq!(account.change(&[at(count)], Conditions::QOS_CHANGE, (&policy, count)), []);
+    }
+    let cdr = last(&mut account, &[at(10)], Cause::NormalRelease, 10);
+    let seconds = |it: &Container| it.duration_ms / 1_000;
+    assert_eq!((cdr.containers.len(), cdr.containers.iter().map(seconds).sum::<u64>()), (10, 9));
 }
 
 /// The longest there may be of everything: what a session used under so many keys.
