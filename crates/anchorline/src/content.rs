@@ -25,13 +25,10 @@ impl Format {
 
     /// Reads rules and builds what is searched, so that all mistakes are found.
     pub(crate) fn read(self, text: &str) -> Result<(RuleFile, Classifier), Mistakes> {
-        let rules = match self {
-            Self::Lines => rule_file::read_lines(text)?,
-            Self::Csv => rule_file::read_csv(text)?,
-        };
-        rules.check_reserved()?;
-        let classifier = rules.compile()?;
-        Ok((rules, classifier))
+        match self {
+            Self::Lines => rule_file::check_lines(text),
+            Self::Csv => rule_file::check_csv(text),
+        }
     }
 }
 

@@ -21,28 +21,25 @@ const TCP: u8 = 6;
 /// Ranks rules by precedence, then id, and builds the indexes.
 ///
 /// # Errors
-/// Rules that are refused, by their place in `rules`, with the reason: all, or at least [`limits::PROBLEMS`]. None of the
-/// rules is then in force.
+/// Rules that are refused, by their place in `rules`, with each reason: all, or at least [`limits::PROBLEMS`]. None of the
+/// rules is then in force. That expressions take too many searches is only known of rules that are right.
 pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
+    let mut problems = check_all(rules);
     let mut draft = Draft::default();
-    let problems = check_all(rules);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let mut order: Vec<usize> = (0..rules.len()).collect();
+    let mut order: Vec<usize> = (0..rules.len().min(limits::RULES)).collect();
     order.sort_unstable_by_key(|place| rules.get(*place).map(|rule| (rule.precedence, rule.id)));
-    let mut problems = vec![];
+    let most = problems.len() + limits::PROBLEMS;
     for &place in &order {
-        if let Some(rule) = rules.get(place)
-            && let Err(problem) = draft.add(rule)
-        {
-            problems.push((place, problem));
+        if let Some(rule) = rules.get(place) {
+            // What is refused for one reason may have others, but needs no room.
+            let refused = if problems.is_empty() { draft.add(rule) } else { draft.parts_of(rule).map(drop) };
+            problems.extend(refused.err().into_iter().flatten().map(|problem| (place, problem)));
         }
-        if problems.len() == limits::PROBLEMS {
+        if problems.len() >= most {
             break;
         }
     }
-    problems.sort_unstable_by_key(|(place, _)| *place);
+    problems.sort_by_key(|(place, _)| *place);
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -51,6 +48,9 @@ pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
     let beyond = classifier.regexes.first_beyond().and_then(|rank| order.get(rank as usize));
     beyond.map_or(Ok(classifier), |place| Err(vec![(*place, Problem::LooseRegexes)]))
 }
+
+/// What of a rule is built by itself, and may be refused: the automata of host and URL, the place of the application.
+type Parts = ([Option<Automaton>; 2], Option<u16>);
 
 #[derive(Default)]
 struct Draft {
@@ -71,12 +71,12 @@ struct Draft {
 }
 
 impl Draft {
-    fn add(&mut self, rule: &Rule) -> Result<(), Problem> {
+    fn add(&mut self, rule: &Rule) -> Result<(), Vec<Problem>> {
         let rank = self.outcomes.len() as u32;
-        let Rule { id, precedence, rating_group, service, ref application, ref when } = *rule;
-        let mut more = self.more_of(when)?;
+        let Rule { id, precedence, rating_group, service, ref when, .. } = *rule;
+        let (automata, application) = self.parts_of(rule)?;
+        let mut more = more_of(when, automata);
         self.tells_requests_apart |= asks_for_request(when);
-        let application = application.as_deref().map(|name| self.application(name)).transpose()?;
         self.outcomes.push(Outcome { id, precedence, rating_group, service, application });
         if is_loose(when) {
             self.place_by_regex(when, (rank, &mut more));
@@ -88,6 +88,18 @@ impl Draft {
             self.place(when, Candidate::new(rank, !check.is_empty()));
         }
         Ok(())
+    }
+
+    fn parts_of(&mut self, rule: &Rule) -> Result<Parts, Vec<Problem>> {
+        let host = self.automaton(rule.when.host_regex.as_ref());
+        let url = self.automaton(rule.when.url_regex.as_ref());
+        let application = rule.application.as_deref().map(|name| self.application(name)).transpose();
+        match (host, url, application) {
+            (Ok(host), Ok(url), Ok(application)) => Ok(([host, url], application)),
+            (host, url, application) => {
+                Err([host.err(), url.err(), application.err()].into_iter().flatten().collect())
+            }
+        }
     }
 
     /// The place of an application's name.
@@ -132,22 +144,6 @@ impl Draft {
             self.more.push(more);
         }
         Check { ports, protocol: when.protocol, dscp: when.dscp, layers, ech: when.ech, more: place }
-    }
-
-    /// What is not told by where the rule is found, nor by its [`Check`].
-    fn more_of(&mut self, when: &Conditions) -> Result<More, Problem> {
-        let by_host = !when.hosts.is_empty();
-        let is_whole_host = |pattern: &HostPattern| !matches!(pattern, HostPattern::Glob(_));
-        let is_whole_path = |pattern: &PathPattern| matches!(pattern, PathPattern::Prefix(_));
-        let unless = |told: bool| if told { 0 } else { usize::MAX };
-        Ok(More {
-            hosts: when.hosts.iter().take(unless(when.hosts.iter().all(is_whole_host))).cloned().collect(),
-            paths: when.paths.iter().take(unless(when.paths.iter().all(is_whole_path))).cloned().collect(),
-            networks: when.networks.iter().take(unless(!by_host)).copied().collect(),
-            ports: when.ports.iter().take(unless(when.ports.len() == 1)).copied().collect(),
-            host_regex: self.automaton(when.host_regex.as_ref())?,
-            url_regex: self.automaton(when.url_regex.as_ref())?,
-        })
     }
 
     fn automaton(&mut self, regex: Option<&String>) -> Result<Option<Automaton>, Problem> {
@@ -242,6 +238,22 @@ impl Draft {
             applications,
             tells_requests_apart: self.tells_requests_apart,
         })
+    }
+}
+
+/// What is not told by where the rule is found, nor by its [`Check`].
+fn more_of(when: &Conditions, [host_regex, url_regex]: [Option<Automaton>; 2]) -> More {
+    let by_host = !when.hosts.is_empty();
+    let is_whole_host = |pattern: &HostPattern| !matches!(pattern, HostPattern::Glob(_));
+    let is_whole_path = |pattern: &PathPattern| matches!(pattern, PathPattern::Prefix(_));
+    let unless = |told: bool| if told { 0 } else { usize::MAX };
+    More {
+        hosts: when.hosts.iter().take(unless(when.hosts.iter().all(is_whole_host))).cloned().collect(),
+        paths: when.paths.iter().take(unless(when.paths.iter().all(is_whole_path))).cloned().collect(),
+        networks: when.networks.iter().take(unless(!by_host)).copied().collect(),
+        ports: when.ports.iter().take(unless(when.ports.len() == 1)).copied().collect(),
+        host_regex,
+        url_regex,
     }
 }
 

@@ -286,6 +286,22 @@ fn rules_that_cannot_be_are_named_each_with_its_reason() {
     let rules = [rule(1, regex("a")), rule(2, regex("(a|b)*a(a|b){20}")), rule(3, regex("("))];
     let problems = compile(&rules).unwrap_err();
     assert!(matches!(problems.as_slice(), [(1, Problem::Regex(_)), (2, Problem::Regex(_))]), "{problems:?}");
+    // Nor does one reason hide another, of the same rule or of others.
+    let both = Conditions { url_regex: Some("[".to_owned()), dscp: Some(64), ..regex("(") };
+    let problems = compile(&[rule(1, both), rule(1, regex("a{")), rule(2, regex("a"))]).unwrap_err();
+    assert!(
+        matches!(
+            problems.as_slice(),
+            [
+                (0, Problem::Dscp(64)),
+                (0, Problem::Regex(_)),
+                (0, Problem::Regex(_)),
+                (1, Problem::Duplicate(1)),
+                (1, Problem::Regex(_))
+            ]
+        ),
+        "{problems:?}"
+    );
 }
 
 #[test]

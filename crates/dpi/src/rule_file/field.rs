@@ -1,6 +1,6 @@
 //! Keys and values of a rule.
 
-use super::error::{What, Why};
+use super::error::{Mistakes, What, Why};
 use crate::matching::{Conditions, Layer, PortRange, Rule};
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -16,23 +16,74 @@ pub(super) const KEYS: [&str; 17] = [
 pub(super) const PROTOCOLS: [(&str, u8); 6] =
     [("tcp", 6), ("udp", 17), ("sctp", 132), ("icmp", 1), ("icmpv6", 58), ("esp", 50)];
 
+/// So many of [`KEYS`], the first, are needed; conditions are those from here on, but for the last.
+const NEEDED: usize = 3;
+const FIRST_CONDITION: usize = 5;
+
+const FLAG: Why =
+    Why::Allowed("no value in a line; in a table yes, 1 or its own name, else the cell is empty");
+
 /// What was read of a rule so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     id: Option<u32>,
     precedence: Option<u32>,
     rating_group: Option<u32>,
     service: Option<u32>,
     application: Option<Box<str>>,
-    is_any: bool,
     when: Conditions,
+    /// Which of [`KEYS`] stand here, whatever their values.
+    stands: [bool; KEYS.len()],
+    /// What is wrong with them.
+    wrong: Vec<What>,
+    /// A condition may hide behind a key that is none.
+    is_misread: bool,
+    /// What seems to be missing may stand behind quotes that are not closed.
+    is_cut: bool,
 }
 
 impl Fields {
-    /// Takes one value of a key.
-    pub(super) fn take(&mut self, key: &str, value: &str) -> Result<(), What> {
-        let Some(key) = KEYS.into_iter().find(|known| *known == key) else {
-            return Err(What::Key(key.to_owned()));
+    /// Takes one value of a key, or none.
+    pub(super) fn take(&mut self, key: &str, value: Option<&str>) {
+        if let Err(what) = self.try_take(key, value) {
+            self.refuse(what);
+        }
+    }
+
+    /// Something is wrong that has been told already.
+    pub(super) fn forgive(&mut self, what: &What) {
+        match what {
+            What::Missing(key) => self.stand(key).map_or((), drop),
+            _ => self.is_misread = true,
+        }
+    }
+
+    /// Something is wrong. Told once, and no more of it than is told of a file.
+    pub(super) fn refuse(&mut self, what: What) {
+        self.is_misread |= matches!(what, What::Key(_));
+        self.is_cut |= what == What::Quotes;
+        if self.wrong.len() < Mistakes::MAX && !self.wrong.contains(&what) {
+            self.wrong.push(what);
+        }
+    }
+
+    fn stand(&mut self, key: &str) -> Result<&'static str, What> {
+        let mut places = KEYS.into_iter().zip(&mut self.stands);
+        let (known, stands) =
+            places.find(|(known, _)| *known == key).ok_or_else(|| What::Key(key.to_owned()))?;
+        *stands = true;
+        Ok(known)
+    }
+
+    fn try_take(&mut self, key: &str, value: Option<&str>) -> Result<(), What> {
+        let key = self.stand(key)?;
+        let value = match value {
+            None if is_flag(key) => "",
+            Some(value) if is_flag(key) => {
+                return Err(What::Value { key, value: value.to_owned(), why: FLAG });
+            }
+            None => return Err(What::NoValue(key.to_owned())),
+            Some(value) => value,
         };
         let refuse = |why| What::Value { key, value: value.to_owned(), why };
         let when = &mut self.when;
@@ -63,10 +114,7 @@ impl Fields {
                 Ok(())
             }
             "dscp" => dscp(value).map_err(refuse).and_then(|value| once(&mut when.dscp, key, value)),
-            _ => {
-                self.is_any = true;
-                Ok(())
-            }
+            _ => Ok(()),
         }
     }
 
@@ -83,26 +131,48 @@ impl Fields {
         Ok(())
     }
 
-    /// The rule, if it is one.
-    pub(super) fn rule(self) -> Result<Rule, What> {
-        let all = self.when == Conditions::default();
-        match (all, self.is_any) {
-            (true, false) => return Err(What::NoCondition),
-            (false, true) => return Err(What::NotAny),
-            _ => {}
+    /// The number of the rule, if it says one.
+    pub(super) const fn id(&self) -> Option<u32> {
+        self.id
+    }
+
+    /// The rule, and what is wrong with it. What it does not say that it should is 0 where something is.
+    pub(super) fn rule(mut self) -> (Rule, Vec<What>) {
+        if !self.is_cut {
+            self.find_missing();
         }
-        Ok(Rule {
-            id: self.id.ok_or(What::Missing("id"))?,
-            precedence: self.precedence.ok_or(What::Missing("precedence"))?,
-            rating_group: self.rating_group.ok_or(What::Missing("rating-group"))?,
+        let rule = Rule {
+            id: self.id.unwrap_or_default(),
+            precedence: self.precedence.unwrap_or_default(),
+            rating_group: self.rating_group.unwrap_or_default(),
             service: self.service,
             application: self.application,
             when: self.when,
-        })
+        };
+        (rule, self.wrong)
+    }
+
+    fn find_missing(&mut self) {
+        let [.., is_any] = self.stands;
+        let conditions = self.stands.get(FIRST_CONDITION..KEYS.len() - 1);
+        let has_conditions = conditions.is_some_and(|stand| stand.contains(&true));
+        for (key, _) in KEYS.into_iter().zip(self.stands).take(NEEDED).filter(|(_, stands)| !stands) {
+            self.refuse(What::Missing(key));
+        }
+        match (has_conditions, is_any) {
+            (false, false) if !self.is_misread => self.refuse(What::NoCondition),
+            (true, true) => self.refuse(What::NotAny),
+            _ => {}
+        }
     }
 }
 
-/// Whether several values of a key stand with commas between. Paths may have commas of their own.
+/// Keys that every rule has.
+pub(super) fn needed() -> impl Iterator<Item = &'static str> {
+    KEYS.into_iter().take(NEEDED)
+}
+
+/// Whether several values of a key stand with commas between, in a line. Paths may have commas of their own.
 pub(super) fn is_list(key: &str) -> bool {
     matches!(key, "host" | "network" | "port" | "layer")
 }

@@ -6,43 +6,38 @@ use crate::matching::{Conditions, Rule};
 use std::fmt::{self, Display, Write};
 
 /// The fields of a line; `None` where it has none.
-pub(super) fn fields(line: &str) -> Result<Option<Fields>, What> {
+pub(super) fn fields(line: &str) -> Option<Fields> {
     let mut fields = None;
     let mut rest = line.trim_start();
     while !rest.is_empty() && !rest.starts_with('#') {
         let end = rest.find(|letter: char| letter == '=' || letter.is_whitespace()).unwrap_or(rest.len());
         let (key, behind) = rest.split_at_checked(end).unwrap_or_default();
         let fields = fields.get_or_insert_with(Fields::default);
-        let Some(behind) = behind.strip_prefix('=') else {
-            if !is_flag(key) {
-                return Err(if super::field::KEYS.contains(&key) {
-                    What::NoValue(key.to_owned())
-                } else {
-                    What::Key(key.to_owned())
-                });
+        rest = match behind.strip_prefix('=').map(value) {
+            None => {
+                fields.take(key, None);
+                behind.trim_start()
             }
-            fields.take(key, "")?;
-            rest = behind.trim_start();
-            continue;
+            Some(Ok((value, behind))) => {
+                take_all(fields, key, &value);
+                behind.trim_start()
+            }
+            // Where the value ends nobody knows.
+            Some(Err(what)) => {
+                fields.refuse(what);
+                ""
+            }
         };
-        let (value, behind) = value(behind)?;
-        take_all(fields, key, &value)?;
-        rest = behind.trim_start();
     }
-    Ok(fields)
+    fields
 }
 
-fn take_all(fields: &mut Fields, key: &str, value: &str) -> Result<(), What> {
-    if is_flag(key) {
-        return Err(What::Key(format!("{key}={value}")));
+fn take_all(fields: &mut Fields, key: &str, value: &str) {
+    match value {
+        "" if !is_flag(key) => fields.take(key, None),
+        _ if is_list(key) => value.split(',').for_each(|one| fields.take(key, Some(one))),
+        _ => fields.take(key, Some(value)),
     }
-    if value.is_empty() {
-        return Err(What::NoValue(key.to_owned()));
-    }
-    if !is_list(key) {
-        return fields.take(key, value);
-    }
-    value.split(',').try_for_each(|one| fields.take(key, one))
 }
 
 /// A value, in quotes or not, and what follows it.

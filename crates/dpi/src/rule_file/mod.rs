@@ -29,9 +29,10 @@
 //! hold; of several values of one key, any.
 //!
 //! A CSV table has the same keys as names of its columns, in its first row. Several values of one cell have spaces
-//! between; an empty cell is no condition.
+//! between; an empty cell is no condition. `ech` and `any` are `yes`, `1` or their own name.
 //!
-//! A file with a mistake gives no rules at all, and every mistake with its line.
+//! A file with a mistake gives no rules at all, and every mistake with its line: of a rule that is wrong in one thing, what
+//! else is wrong with it, too.
 
 mod category;
 mod error;
@@ -45,6 +46,7 @@ pub use error::{Mistake, Mistakes, What};
 use crate::matching::{Classifier, Rule, compile, limits};
 use error::Why;
 use field::Fields;
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 /// Most bytes of a file.
@@ -68,11 +70,8 @@ impl RuleFile {
         &self.rules
     }
 
-    /// Whether the rules leave alone what is not for files: [`PFD_RULES`] and [`CATEGORY_RULES`].
-    ///
-    /// # Errors
-    /// Every rule that does not, with its line.
-    pub fn check_reserved(&self) -> Result<(), Mistakes> {
+    /// Where the rules do not leave alone what is not for files: [`PFD_RULES`] and [`CATEGORY_RULES`].
+    fn reserved(&self) -> Vec<Mistake> {
         let mut mistakes = vec![];
         for (rule, &line) in self.rules.iter().zip(&self.lines) {
             let values = [("id", rule.id), ("precedence", rule.precedence)];
@@ -86,7 +85,7 @@ impl RuleFile {
                 mistakes.push(Mistake { line, what: What::Value { key: "id", value, why } });
             }
         }
-        if mistakes.is_empty() { Ok(()) } else { Err(Mistakes::of(mistakes)) }
+        mistakes
     }
 
     /// Builds the classifier.
@@ -94,12 +93,16 @@ impl RuleFile {
     /// # Errors
     /// Every rule that is refused, with its line.
     pub fn compile(&self) -> Result<Classifier, Mistakes> {
+        self.build().map_err(Mistakes::of)
+    }
+
+    fn build(&self) -> Result<Classifier, Vec<Mistake>> {
         compile(&self.rules).map_err(|problems| {
             let mistake = |(place, problem): (usize, _)| {
                 let line = self.lines.get(place).copied().unwrap_or_default();
                 Mistake { line, what: What::Rule(problem) }
             };
-            Mistakes::of(problems.into_iter().map(mistake))
+            problems.into_iter().map(mistake).collect()
         })
     }
 }
@@ -107,46 +110,115 @@ impl RuleFile {
 /// Reads a line for each rule.
 ///
 /// # Errors
-/// Every mistake with its line, up to [`Mistakes::MAX`].
+/// Every mistake that a line alone shows, up to [`Mistakes::MAX`].
 pub fn read_lines(text: &str) -> Result<RuleFile, Mistakes> {
-    let lines = text.lines().zip(1..).map(|(line, number)| (number, line::fields(line)));
-    gather(text, lines)
+    Reading::of_lines(text).file()
 }
 
 /// Reads a CSV table (RFC 4180).
 ///
 /// # Errors
-/// Every mistake with its line, up to [`Mistakes::MAX`].
+/// As [`read_lines`].
 pub fn read_csv(text: &str) -> Result<RuleFile, Mistakes> {
-    gather(text, table::rows(text)?)
+    Reading::of_csv(text).file()
+}
+
+/// Reads a line for each rule of an operator's file, who is told all that is wrong with it at once.
+///
+/// # Errors
+/// Every mistake, up to [`Mistakes::MAX`], also what is only seen of all rules together, and what is not for files.
+pub fn check_lines(text: &str) -> Result<(RuleFile, Classifier), Mistakes> {
+    Reading::of_lines(text).checked()
+}
+
+/// Reads a CSV table of an operator's.
+///
+/// # Errors
+/// As [`check_lines`].
+pub fn check_csv(text: &str) -> Result<(RuleFile, Classifier), Mistakes> {
+    Reading::of_csv(text).checked()
 }
 
 type Row = (u64, Result<Option<Fields>, What>);
 
-fn gather(text: &str, rows: impl Iterator<Item = Row>) -> Result<RuleFile, Mistakes> {
-    let mut file = RuleFile::default();
-    let mut mistakes = vec![];
-    if text.len() > FILE_BYTES_MAX {
-        return Err(Mistakes::of([Mistake { line: 1, what: What::Large(FILE_BYTES_MAX >> 20) }]));
+/// What was read of a file.
+#[derive(Default)]
+struct Reading {
+    /// Rules with mistakes as well, as far as they were understood, so that what else is wrong with them is seen.
+    file: RuleFile,
+    mistakes: Vec<Mistake>,
+    /// Those of the rules that have no id of their own, by place.
+    nameless: Vec<usize>,
+}
+
+impl Reading {
+    fn of_lines(text: &str) -> Self {
+        let lines = text.lines().zip(1..).map(|(line, number)| (number, Ok(line::fields(line))));
+        Self::default().read(text, lines)
     }
-    for (line, row) in rows {
-        match row.and_then(|fields| fields.map(Fields::rule).transpose()) {
-            Ok(None) => {}
-            Ok(Some(_)) if file.rules.len() == limits::RULES => {
-                mistakes.push(Mistake { line, what: What::Rule(crate::matching::Problem::Rules) });
+
+    fn of_csv(text: &str) -> Self {
+        let (rows, mistakes) = table::rows(text);
+        Self { mistakes, ..Self::default() }.read(text, rows)
+    }
+
+    fn read(mut self, text: &str, rows: impl Iterator<Item = Row>) -> Self {
+        if text.len() > FILE_BYTES_MAX {
+            self.mistakes.push(Mistake { line: 1, what: What::Large(FILE_BYTES_MAX >> 20) });
+            return self;
+        }
+        for (line, row) in rows {
+            match row {
+                Ok(None) => {}
+                Ok(Some(_)) if self.file.rules.len() == limits::RULES => {
+                    self.mistakes.push(Mistake { line, what: What::Rule(crate::matching::Problem::Rules) });
+                    break;
+                }
+                Ok(Some(fields)) => self.take(line, fields),
+                Err(what) => self.mistakes.push(Mistake { line, what }),
+            }
+            if self.mistakes.len() >= Mistakes::MAX {
                 break;
             }
-            Ok(Some(rule)) => {
-                file.rules.push(rule);
-                file.lines.push(line);
-            }
-            Err(what) => mistakes.push(Mistake { line, what }),
         }
-        if mistakes.len() == Mistakes::MAX {
-            break;
+        self.name();
+        self
+    }
+
+    fn take(&mut self, line: u64, fields: Fields) {
+        if fields.id().is_none() {
+            self.nameless.push(self.file.rules.len());
+        }
+        let (rule, wrong) = fields.rule();
+        self.file.rules.push(rule);
+        self.file.lines.push(line);
+        self.mistakes.extend(wrong.into_iter().map(|what| Mistake { line, what }));
+    }
+
+    /// Rules without ids get some that nobody has, so that they are not taken for the same.
+    fn name(&mut self) {
+        if self.nameless.is_empty() {
+            return;
+        }
+        let taken: HashSet<u32> = self.file.rules.iter().map(|rule| rule.id).collect();
+        let free = (0..=u32::MAX).rev().filter(|id| !taken.contains(id));
+        for (place, id) in self.nameless.iter().zip(free) {
+            self.file.rules.get_mut(*place).into_iter().for_each(|rule| rule.id = id);
         }
     }
-    if mistakes.is_empty() { Ok(file) } else { Err(Mistakes::of(mistakes)) }
+
+    fn file(self) -> Result<RuleFile, Mistakes> {
+        if self.mistakes.is_empty() { Ok(self.file) } else { Err(Mistakes::of(self.mistakes)) }
+    }
+
+    fn checked(mut self) -> Result<(RuleFile, Classifier), Mistakes> {
+        self.mistakes.extend(self.file.reserved());
+        let built = self.file.build().map_err(|refused| self.mistakes.extend(refused));
+        match built {
+            Ok(classifier) if self.mistakes.is_empty() => Ok((self.file, classifier)),
+            _ => Err(Mistakes::of(self.mistakes)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,22 @@
 //! A table of rules.
 
 use super::Row;
-use super::error::{Mistake, Mistakes, What};
-use super::field::{Fields, KEYS, is_flag};
+use super::error::{Mistake, What};
+use super::field::{Fields, KEYS, is_flag, needed};
 use csv::{Position, Reader, StringRecord};
 
-/// The rows behind the first, which names the columns.
-pub(super) fn rows(text: &str) -> Result<impl Iterator<Item = Row>, Mistakes> {
+/// The rows behind the first, which names the columns; and what is wrong with that.
+pub(super) fn rows(text: &str) -> (impl Iterator<Item = Row>, Vec<Mistake>) {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
-    let columns = columns(&mut reader).map_err(|what| Mistakes::of([Mistake { line: 1, what }]))?;
+    let (columns, mistakes) = columns(&mut reader);
     let mut lines = Lines { text: text.as_bytes(), at: 0, line: 1 };
-    Ok(reader.into_records().map(move |record| match record {
-        Ok(record) => (lines.of(record.position()), fields(&columns, &record)),
+    let mut empty = Fields::default();
+    mistakes.iter().for_each(|mistake| empty.forgive(&mistake.what));
+    let rows = reader.into_records().map(move |record| match record {
+        Ok(record) => (lines.of(record.position()), Ok(fields((&columns, &empty), &record))),
         Err(error) => (lines.of(error.position()), Err(What::Table(reason(&error)))),
-    }))
+    });
+    (rows, mistakes)
 }
 
 /// Lines of records. The library's own are one too low behind line ends of two bytes, and behind empty lines.
@@ -41,29 +44,42 @@ impl Lines<'_> {
     }
 }
 
-fn columns(reader: &mut Reader<&[u8]>) -> Result<Vec<&'static str>, What> {
-    let names = reader.headers().map_err(|error| What::Table(reason(&error)))?;
+/// The columns, of which some may mean nothing. What each row would lack is told once, of the first.
+fn columns(reader: &mut Reader<&[u8]>) -> (Vec<Option<&'static str>>, Vec<Mistake>) {
+    let names = match reader.headers() {
+        Ok(names) => names,
+        Err(error) => return (vec![], vec![Mistake { line: 1, what: What::Table(reason(&error)) }]),
+    };
     let known = |name: &str| {
         let plain = name.trim_start_matches('\u{feff}').to_ascii_lowercase().replace(['_', ' '], "-");
-        KEYS.into_iter().find(|key| *key == plain).ok_or_else(|| What::Key(name.to_owned()))
+        KEYS.into_iter().find(|key| *key == plain)
     };
-    names.iter().map(known).collect()
+    let columns: Vec<_> = names.iter().map(known).collect();
+    let unknown = names.iter().zip(&columns).filter(|(_, column)| column.is_none());
+    let unknown = unknown.map(|(name, _)| What::Key(name.to_owned()));
+    let missing =
+        needed().filter(|key| !names.is_empty() && !columns.contains(&Some(key))).map(What::Missing);
+    let mistakes = unknown.chain(missing).map(|what| Mistake { line: 1, what }).collect();
+    (columns, mistakes)
 }
 
 /// `None` where all cells are empty, as spreadsheets leave rows.
-fn fields(columns: &[&'static str], record: &StringRecord) -> Result<Option<Fields>, What> {
+fn fields((columns, empty): (&[Option<&'static str>], &Fields), record: &StringRecord) -> Option<Fields> {
     let mut fields = None;
     for (key, cell) in columns.iter().zip(record).filter(|(_, cell)| !cell.is_empty()) {
-        let fields = fields.get_or_insert_with(Fields::default);
+        let fields = fields.get_or_insert_with(|| empty.clone());
         match *key {
-            "host-regex" | "url-regex" => fields.take(key, cell)?,
-            flag if is_flag(flag) && !matches!(cell, "yes" | "1") && cell != flag => {
-                return Err(What::Key(format!("{key}={cell}")));
+            None => {}
+            Some(flag) if is_flag(flag) && (matches!(cell, "yes" | "1") || cell == flag) => {
+                fields.take(flag, None)
             }
-            _ => cell.split_whitespace().try_for_each(|value| fields.take(key, value))?,
+            Some(key @ ("host" | "path" | "url" | "network" | "port" | "layer")) => {
+                cell.split_whitespace().for_each(|value| fields.take(key, Some(value)));
+            }
+            Some(key) => fields.take(key, Some(cell)),
         }
     }
-    Ok(fields)
+    fields
 }
 
 fn reason(error: &csv::Error) -> String {

@@ -3,7 +3,7 @@ use crate::matching::{Facts, Problem};
 use proptest::prelude::*;
 
 fn mistakes(text: &str) -> String {
-    read_lines(text).and_then(|file| file.compile()).unwrap_err().to_string()
+    check_lines(text).unwrap_err().to_string()
 }
 
 const SAMPLE: &str = r#"
@@ -46,35 +46,82 @@ fn the_sample_of_the_documentation_is_read_and_means_what_it_says() {
 #[test]
 fn every_mistake_is_told_with_its_line() {
     for (line, told) in [
-        ("id=x precedence=1 rating-group=1 any", "line 1: id \"x\": a number from 0 to 4294967295"),
+        ("id=x any", "id \"x\": a number from 0 to 4294967295"),
+        ("id=1 id=2 any", "\"id\" stands twice"),
+        ("id=1 any host=a", "\"any\" stands with conditions"),
+        ("id=1 host=a..b", "host \"a..b\": a label of the name is empty"),
+        ("id=1 network=192.0.2.1/24", "network \"192.0.2.1/24\": bits beyond the prefix are set"),
+        ("id=1 port=9-8", "port \"9-8\": a port, or two such as 5000-5999, the lower first"),
+        ("id=1 dscp=64", "dscp \"64\": a number from 0 to 63"),
+        ("id=1 layer=ftp", "layer \"ftp\": http, http2, tls, quic, dns, stun or rtp"),
+        ("id=1 host", "\"host\" needs a value: host=..."),
+        ("id=1 host=", "\"host\" needs a value: host=..."),
+        ("id=1 url=a.example", "url \"a.example\": a host, then a path: a.example/b*"),
+        ("id=1 host-regex=(", "regular expression: unclosed group"),
+        (
+            "id=1 ech=",
+            "ech \"\": no value in a line; in a table yes, 1 or its own name, else the cell is empty",
+        ),
+    ] {
+        assert_eq!(mistakes(&format!("{line} precedence=1 rating-group=1")), format!("line 1: {told}"));
+    }
+    for (line, told) in [
         ("precedence=1 rating-group=1 any", "line 1: \"id\" is missing"),
         ("id=1 precedence=1 rating-group=1", "line 1: no condition; a rule for all flows says \"any\""),
-        ("id=1 precedence=1 rating-group=1 any host=a", "line 1: \"any\" stands with conditions"),
-        ("id=1 id=2", "line 1: \"id\" stands twice"),
-        ("id=1 host=a..b", "line 1: host \"a..b\": a label of the name is empty"),
-        ("id=1 network=192.0.2.1/24", "line 1: network \"192.0.2.1/24\": bits beyond the prefix are set"),
-        ("id=1 port=9-8", "line 1: port \"9-8\": a port, or two such as 5000-5999, the lower first"),
-        ("id=1 dscp=64", "line 1: dscp \"64\": a number from 0 to 63"),
-        ("id=1 layer=ftp", "line 1: layer \"ftp\": http, http2, tls, quic, dns, stun or rtp"),
         ("id=1 host-regex=\"a", "line 1: quotes must be around a whole value"),
         ("id=1 host-regex=\"a\"b", "line 1: quotes must be around a whole value"),
-        ("id=1 host", "line 1: \"host\" needs a value: host=..."),
-        ("id=1 host=", "line 1: \"host\" needs a value: host=..."),
-        ("id=1 url=a.example", "line 1: url \"a.example\": a host, then a path: a.example/b*"),
-        ("id=1 precedence=1 rating-group=1 host-regex=(", "line 1: regular expression: unclosed group"),
     ] {
         assert_eq!(mistakes(line), told);
     }
     assert!(mistakes("colour=red").starts_with("line 1: \"colour\" is no key; keys are id, precedence"));
 }
 
+/// Whoever has put right what is told has a file that is right.
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let text = "id=1 precedence=1 rating-group=1 any\n\
+                id=1 precedence=x rating-group=1 host=a..b dscp=64 host-regex=\"^cdn[0-9+\"\n\
+                id=2 precedence=4000000000 rating-group=1 url-regex=(?=a)\n\
+                rating-group=1 path=/a\n\
+                precedence=2 hst=a.example\n\
+                id=4000000001 precedence=3 rating-group=y service=z any\n";
+    let told = mistakes(text);
+    let expected = [
+        (2, "precedence \"x\": a number"),
+        (2, "host \"a..b\": a label"),
+        (2, "dscp \"64\": a number"),
+        (2, "id 1 is that of an earlier rule"),
+        (2, "regular expression: "),
+        (3, "precedence \"4000000000\": 4000000000 to 4000999999 are for rules made of PFDs"),
+        (3, "regular expression: "),
+        (4, "\"id\" is missing"),
+        (4, "\"precedence\" is missing"),
+        (5, "\"hst\" is no key"),
+        (5, "\"id\" is missing"),
+        (5, "\"rating-group\" is missing"),
+        (6, "rating-group \"y\": a number"),
+        (6, "service \"z\": a number"),
+        (6, "id \"4000000001\": 4000000000 to 4000999999 are for rules made of PFDs"),
+    ];
+    assert_eq!(told.lines().count(), expected.len(), "{told}");
+    for (told, (line, begins)) in told.lines().zip(expected) {
+        assert!(told.starts_with(&format!("line {line}: {begins}")), "{told}");
+    }
+    // An id that a line should have and one that another has are not the same.
+    let text = format!(
+        "any\nid={} precedence=1 rating-group=1 any\nid=0 precedence=1 rating-group=1 any\n",
+        u32::MAX
+    );
+    assert!(mistakes(&text).lines().all(|told| told.starts_with("line 1: ")), "{}", mistakes(&text));
+}
+
 #[test]
 fn one_wrong_line_loads_nothing_and_all_wrong_lines_are_told() {
     let good = "id=1 precedence=1 rating-group=1 any\n";
-    let text = format!("{good}id=2\n\n{good}host=a..b\n");
+    let text = format!("{good}id=2 precedence=1 any\n\n\nid=3 rating-group=1 any\n");
+    assert!(read_lines(&text).is_err());
     let told = mistakes(&text);
-    assert_eq!(told.lines().count(), 2);
-    assert!(told.starts_with("line 2: ") && told.contains("\nline 5: "), "{told}");
+    assert_eq!(told, "line 2: \"rating-group\" is missing\nline 5: \"precedence\" is missing");
     // What only all rules together show is told by line, too.
     assert_eq!(mistakes(&format!("\n{good}\n{good}")), "line 4: id 1 is that of an earlier rule");
     let many = "x\n".repeat(1_000);
@@ -86,7 +133,7 @@ fn what_is_for_rules_of_pfds_is_no_files() {
     let text = "id=3999999999 precedence=4001000000 rating-group=1 any\n\
                 id=4000000000 precedence=1 rating-group=1 any\n\
                 id=2 precedence=4000999999 rating-group=1 any\n";
-    let told = read_lines(text).unwrap().check_reserved().unwrap_err().to_string();
+    let told = mistakes(text);
     let why = "4000000000 to 4000999999 are for rules made of PFDs";
     assert_eq!(told, format!("line 2: id \"4000000000\": {why}\nline 3: precedence \"4000999999\": {why}"));
 }
@@ -104,14 +151,35 @@ fn a_table_has_the_same_keys() {
                  id=3 precedence=300 rating-group=30 host-regex=\"^\"\"a, b\"\"\"\n";
     assert_eq!(file.rules(), read_lines(lines).unwrap().rules());
     assert_eq!(file.lines, [2, 4, 6]);
-    let told = |table: &str| read_csv(table).unwrap_err().to_string();
-    assert!(told("id,colour\n1,red\n").starts_with("line 1: \"colour\" is no key"));
+    let told = |table: &str| check_csv(table).unwrap_err().to_string();
+    let first = "line 1: \"precedence\" is missing\nline 1: \"rating-group\" is missing\n";
+    // Of each row what is wrong with it is told, not what no row can have.
+    let wrong = told("id,colour,host,dscp\n1,red,,\n\n2\n,blue,a..b,64\n");
+    let (colour, others) = wrong.split_once('\n').unwrap();
+    assert!(colour.starts_with("line 1: \"colour\" is no key"), "{colour}");
     assert_eq!(
-        told("id,host\n\n1,a\n2\n"),
-        "line 3: \"precedence\" is missing\nline 4: 1 cells, and the first row has 2"
+        others,
+        format!(
+            "{first}line 4: 1 cells, and the first row has 4\nline 5: host \"a..b\": a label of the name is empty\n\
+             line 5: dscp \"64\": a number from 0 to 63\nline 5: \"id\" is missing"
+        )
     );
-    assert_eq!(told("id,host\n1,a..b\n"), "line 2: host \"a..b\": a label of the name is empty");
     assert!(read_csv("").unwrap().rules().is_empty());
+}
+
+/// As in a line, where it stands in quotes.
+#[test]
+fn a_table_has_applications_with_spaces_and_says_what_a_flag_is() {
+    let table = "id,precedence,rating group,application,any\n1,1,1,Video on demand,any\n";
+    let line = "id=1 precedence=1 rating-group=1 application=\"Video on demand\" any";
+    assert_eq!(read_csv(table).unwrap().rules(), read_lines(line).unwrap().rules());
+    let told = |cells: &str| {
+        let table = format!("id,precedence,rating-group,any,port\n1,{cells}\n");
+        check_csv(&table).unwrap_err().to_string()
+    };
+    let why = "no value in a line; in a table yes, 1 or its own name, else the cell is empty";
+    assert_eq!(told("1,1,no,"), format!("line 2: any \"no\": {why}"));
+    assert_eq!(told("1 2,1,yes,"), "line 2: precedence \"1 2\": a number from 0 to 4294967295");
 }
 
 #[test]
