@@ -26,6 +26,9 @@ pub(crate) const NO_FAR: FarId = FarId(u32::MAX);
 /// A PDR without precedence gives way to all others.
 pub(crate) const LAST: u32 = u32::MAX;
 
+/// A rule that nobody has given a place goes before them: behind a PDR for all of a user's packets it would never be reached.
+const FIRST: u32 = 0;
+
 pub(crate) fn dropping(id: FarId) -> Far {
     let apply_action = ApplyAction::Drop;
     Far {
@@ -132,7 +135,7 @@ impl Made {
             pdr.pdi.application.clone_from(&rule.application);
         }
         if pdr.precedence == LAST {
-            pdr.precedence = rule.precedence.unwrap_or(LAST);
+            pdr.precedence = rule.precedence.unwrap_or(FIRST);
         }
         if rule.drops {
             pdr.far = self.far();

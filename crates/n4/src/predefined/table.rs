@@ -19,7 +19,7 @@ const GROUPS: usize = 1_024;
 pub struct PredefinedRule {
     /// Its name.
     pub name: String,
-    /// Among PDRs without a precedence of their own: lower is matched first.
+    /// Of what PDRs without a precedence of their own stand for: lower is matched first. Without it, before all PDRs but those of 0.
     pub precedence: Option<u32>,
     /// Any of these; empty matches all that the PDR matches.
     pub filters: Vec<SdfFilter>,

@@ -86,6 +86,26 @@ fn a_group_activates_its_rules_in_order() {
     assert!(rest.pdi.sdf_filters.is_empty() && !video.pdi.sdf_filters.is_empty());
 }
 
+/// Beside the control plane's rules for all of the user's packets, behind which they would do nothing.
+#[test]
+fn rules_without_a_place_go_before_all_else_and_others_by_their_own() {
+    let mut lab = lab();
+    let mut request = establishment(77);
+    let mut activating = smf::downlink(3, Some(smf::UE));
+    activating.precedence = None;
+    activating.activate_predefined_rules = vec![b"rest".to_vec(), b"family".to_vec()];
+    request.create_pdrs[1].precedence = Some(1);
+    request.create_pdrs.push(activating);
+    let (session, _) = established(&mut lab, request);
+    let [ads, video, own, rest] = downlink(rules(&lab, session))[..] else { panic!("four") };
+    assert_eq!((ads.far.0 >> 31, &video.pdi.sdf_filters, own.id), (1, &table_filters("video"), PdrId(2)));
+    assert_eq!([ads, video, own, rest].map(|pdr| pdr.precedence), [0, 0, 1, 900]);
+}
+
+fn table_filters(name: &str) -> Vec<rules::SdfFilter> {
+    table().named(name).flat_map(|rule| rule.filters.clone()).collect()
+}
+
 #[test]
 fn rules_are_switched_on_and_off() {
     let mut lab = lab();
