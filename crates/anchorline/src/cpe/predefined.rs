@@ -203,7 +203,13 @@ impl Tables {
         }
         let left = self.put.iter().filter(|(name, _)| !names.contains(*name));
         let texts = left.map(|(name, put)| (name.as_str(), put.text.as_str())).collect();
-        let table = self.together(&texts, &BTreeSet::new())?;
+        let held = |why| match self.in_force.group_with(&names) {
+            Some((group, rule)) => format!(
+                "the group {group:?} has the rule {rule:?}: put the group without it first, or remove both at once"
+            ),
+            None => why,
+        };
+        let table = self.together(&texts, &BTreeSet::new()).map_err(held)?;
         let changes = names.iter().cloned().map(Change::ErasePredefined).collect();
         Ok(Changed { table, changes, names })
     }

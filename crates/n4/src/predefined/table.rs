@@ -6,7 +6,7 @@ use rules::{
     ApplicationId, ApplyAction, BitRates, Far, FarId, ForwardingParameters, Gate, HeaderField, PacketRates,
     Pdi, Pdr, PdrId, Qer, QerId, Qfi, Redirect, RuleError, Rules, SdfFilter,
 };
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The most rules in the table.
 const RULES: usize = 4_096;
@@ -205,6 +205,15 @@ impl Predefined {
     pub fn groups(&self) -> impl Iterator<Item = &str> {
         let rules: HashSet<&str> = self.rules.iter().map(|rule| rule.name.as_str()).collect();
         self.names.keys().map(String::as_str).filter(move |name| !rules.contains(name))
+    }
+
+    /// A group that has a rule of these, and which; groups that are of these themselves are not looked at.
+    pub fn group_with(&self, names: &BTreeSet<String>) -> Option<(&str, &str)> {
+        let mut others = self.groups().filter(|group| !names.contains(*group));
+        others.find_map(|group| {
+            let rule = self.named(group).find(|rule| names.contains(&rule.name))?;
+            Some((group, rule.name.as_str()))
+        })
     }
 
     /// All rules.

@@ -357,6 +357,16 @@ fn tables_that_cannot_be_are_refused() {
     let _: Seid = established(&mut lab, activating(&["rest"])).0;
 }
 
+#[test]
+fn the_group_that_has_a_rule_is_known() {
+    let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let table = table();
+    assert_eq!(table.group_with(&of(&["rest", "video"])), Some(("family", "video")));
+    for free in [&["rest"][..], &["family"], &["video", "family"], &["gold"]] {
+        assert_eq!(table.group_with(&of(free)), None, "{free:?}");
+    }
+}
+
 /// What a carrier has: 45 static rules by name, and five more that come and go, each of an application.
 #[test]
 fn static_rules_stay_while_dynamic_ones_come_and_go() {

@@ -85,7 +85,10 @@ fn what_is_wrong_is_refused_whole_by_line_key_and_reason() {
     assert!(put(&mut known, "").unwrap_err().contains("missing field `n4`"));
     assert!(put(&mut known, "[n4]\n").unwrap_err().contains("there is no [[n4.predefined_rule]]"));
     for (name, why) in [
-        ("ads", "a rule \"ads\", which does not exist"),
+        (
+            "ads",
+            "the group \"family\" has the rule \"ads\": put the group without it first, or remove both at once",
+        ),
         ("video", "\"video\" is in the configuration"),
         ("nobody", "there is no predefined rule or group \"nobody\""),
     ] {
