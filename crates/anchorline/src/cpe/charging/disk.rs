@@ -3,7 +3,7 @@
 use charging::spool::Folder;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A folder.
 #[derive(Debug)]
@@ -18,14 +18,19 @@ impl Disk {
 
     /// What is free on its file system, for whoever we are.
     pub(super) fn free_bytes(&self) -> io::Result<u64> {
-        let of = nix::sys::statvfs::statvfs(&self.path)?;
+        let of = nix::sys::statvfs::statvfs(&self.path).map_err(|error| naming(&self.path)(error.into()))?;
         Ok(of.blocks_available().saturating_mul(of.fragment_size()))
     }
 
     /// Names are durable with their folder.
     fn sync(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        File::open(&self.path).and_then(|folder| folder.sync_all()).map_err(naming(&self.path))
     }
+}
+
+/// The system's own errors say what is wrong, and not with which file.
+fn naming(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 impl Folder for Disk {
@@ -33,30 +38,38 @@ impl Folder for Disk {
 
     fn list(&self) -> io::Result<Vec<String>> {
         let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name().into_string().ok());
-        fs::read_dir(&self.path)?.map(name).filter_map(Result::transpose).collect()
+        let names =
+            fs::read_dir(&self.path).and_then(|all| all.map(name).filter_map(Result::transpose).collect());
+        names.map_err(naming(&self.path))
     }
 
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(self.path.join(name)) {
+        let path = self.path.join(name);
+        match fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            read => read.map(Some),
+            read => read.map(Some).map_err(naming(&path)),
         }
     }
 
     fn write(&mut self, name: &str, octets: &[u8]) -> io::Result<()> {
         let path = self.path.join(name);
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-        file.write_all(octets)?;
-        file.sync_all()
+        let write = |mut file: File| {
+            file.write_all(octets)?;
+            file.sync_all()
+        };
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
+        file.and_then(write).map_err(naming(&path))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path.join(from), self.path.join(to))?;
+        let path = self.path.join(to);
+        fs::rename(self.path.join(from), &path).map_err(naming(&path))?;
         self.sync()
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path.join(name))?;
+        let path = self.path.join(name);
+        fs::remove_file(&path).map_err(naming(&path))?;
         self.sync()
     }
 }
@@ -76,5 +89,31 @@ mod tests {
         assert_eq!((disk.read("file").unwrap(), disk.read(".tmp").unwrap()), (Some(b"short".to_vec()), None));
         disk.remove("file").unwrap();
         assert!(disk.list().unwrap().is_empty() && disk.free_bytes().unwrap() > 0);
+    }
+    /// A file where the folder should be.
+    #[test]
+    fn what_cannot_be_done_is_told_with_the_path_and_keeps_its_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cdr");
+        fs::write(&path, b"").unwrap();
+        let mut disk = Disk::new(path.clone());
+        let file = path.join("a.jsonl");
+        for (refused, path) in [
+            (disk.write("a.jsonl", b"octets").unwrap_err(), &file),
+            (disk.read("a.jsonl").unwrap_err(), &file),
+            (disk.rename(".tmp", "a.jsonl").unwrap_err(), &file),
+            (disk.remove("a.jsonl").unwrap_err(), &file),
+            (disk.list().unwrap_err(), &path),
+        ] {
+            assert_eq!(refused.kind(), ErrorKind::NotADirectory);
+            assert!(
+                refused.to_string().starts_with(&format!("{}: Not a directory", path.display())),
+                "{refused}"
+            );
+        }
+        fs::remove_file(&path).unwrap();
+        let refused = disk.free_bytes().unwrap_err();
+        assert!(refused.to_string().starts_with(&format!("{}: ", path.display())), "{refused}");
+        assert_eq!(refused.kind(), ErrorKind::NotFound);
     }
 }
