@@ -1,11 +1,14 @@
 //! A whole node: both engines as child processes, restarted when they die, ended together.
 
+mod reload;
+
 use crate::exit::{self, UNUSABLE};
 use crate::log::say;
 use crate::settings::{Args, Settings};
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use reload::InForce;
 use std::ffi::OsString;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -34,7 +37,11 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Runs until told to stop, or until an engine says at the first start that it can never run like this.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.load()?;
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(supervise(args, settings))
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(supervise(args, settings));
+    // Not waiting for a trial of files that nobody gives us.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn supervise(args: &Args, settings: Settings) -> anyhow::Result<()> {
@@ -49,7 +56,7 @@ async fn supervise(args: &Args, settings: Settings) -> anyhow::Result<()> {
     let mut cpe = tokio::spawn(engine(Role::Cpe)?.keep());
     let ended = tokio::select! {
         () = told_to_stop() => None,
-        () = watch_over(args, settings, (heard, &again)) => None,
+        () = watch_over(args, InForce::new(settings), (heard, &again)) => None,
         result = &mut dpe => Some(result),
         result = &mut cpe => Some(result),
     };
@@ -88,7 +95,7 @@ enum Event {
 /// Says so once both engines are ready, and has the control plane begin anew when its configuration is another.
 async fn watch_over(
     args: &Args,
-    mut settings: Settings,
+    mut in_force: InForce,
     (mut heard, again): (mpsc::Receiver<Event>, &Notify),
 ) {
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return std::future::pending().await };
@@ -105,34 +112,19 @@ async fn watch_over(
                     say("up: ready");
                 }
             }
-            Some(Event::Ready(_) | Event::Started(Role::Cpe)) => {}
-            Some(Event::Started(Role::Dpe)) => data_plane_started(args, &mut settings, again),
-            None => reload(args, &settings, again),
-        }
-    }
-}
-
-/// The data plane reads the file at every start of its own: should its part be another by now, the control plane must
-/// go by the same.
-fn data_plane_started(args: &Args, settings: &mut Settings, again: &Notify) {
-    let Ok(next) = args.load() else { return };
-    if !next.is_for_the_same_data_plane(settings) {
-        tracing::warn!("the data plane starts with another configuration; so does the control plane");
-        again.notify_one();
-    }
-    *settings = next;
-}
-
-/// SIGHUP: the control plane begins anew by what the file says now, and users' packets go on meanwhile.
-fn reload(args: &Args, settings: &Settings, again: &Notify) {
-    match args.load() {
-        Err(error) => tracing::error!("nothing changes, the configuration is wrong: {error:#}"),
-        Ok(next) if !next.is_for_the_same_data_plane(settings) => tracing::error!(
-            "nothing changes: run_dir, state_dir or [dpe] is another, which takes a restart of the node"
-        ),
-        Ok(_) => {
-            tracing::info!("the control plane starts again, with the configuration as it is now");
-            again.notify_one();
+            Some(Event::Ready(_)) => {}
+            Some(Event::Started(role)) => {
+                if in_force.started(role, args) {
+                    again.notify_one();
+                }
+            }
+            None => match in_force.check(args).await {
+                Err(error) => tracing::error!("nothing changes: {error:#}"),
+                Ok(()) => {
+                    tracing::info!("the control plane starts again, with the configuration as it is now");
+                    again.notify_one();
+                }
+            },
         }
     }
 }

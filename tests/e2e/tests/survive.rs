@@ -47,6 +47,7 @@ fn configured_anew(lab: &Lab) -> Result<()> {
     let refused = [
         (good.replacen("memory_mb = 256", "memory_mb = 257", 1), "run_dir, state_dir or [dpe] is another"),
         (good.replacen("memory_mb", "memory", 1), "the configuration is wrong"),
+        (format!("{good}\n[content]\nrules = \"/nowhere/rules\"\n"), "[content]: cannot read /nowhere/rules"),
     ];
     let old = node.pid(Part::Cpe)?;
     for (text, said) in refused {

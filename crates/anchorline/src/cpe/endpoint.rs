@@ -64,11 +64,8 @@ impl Source {
 impl Endpoint {
     /// Listens.
     pub(crate) async fn bind(listen: SocketAddr, source: Source) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(listen).await.map_err(|error| {
-            exit::unusable(anyhow::anyhow!(
-                "metrics cannot be served at {listen}: {error}; change metrics.listen"
-            ))
-        })?;
+        let bound = TcpListener::bind(listen).await;
+        let listener = bound.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
         Ok(Self { listener, source })
     }
 
@@ -88,6 +85,11 @@ impl Endpoint {
             });
         }
     }
+}
+
+/// Why they cannot be served there, and what to do about it.
+pub(crate) fn bind_error(listen: SocketAddr, error: &std::io::Error) -> anyhow::Error {
+    anyhow::anyhow!("metrics cannot be served at {listen}: {error}; change metrics.listen")
 }
 
 /// One request and its answer. A client that breaks off is no concern of ours.

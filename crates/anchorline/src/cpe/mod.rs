@@ -4,7 +4,7 @@
 pub(crate) mod charging;
 mod content;
 pub(crate) mod control;
-mod endpoint;
+pub(crate) mod endpoint;
 mod keeping;
 mod link;
 mod metrics;
@@ -112,7 +112,8 @@ async fn bind(listen: SocketAddr) -> anyhow::Result<UdpSocket> {
     Ok(socket)
 }
 
-fn bind_error(listen: SocketAddr, error: &std::io::Error) -> anyhow::Error {
+/// Why PFCP cannot be served there, and what to do about it.
+pub(crate) fn bind_error(listen: SocketAddr, error: &std::io::Error) -> anyhow::Error {
     let why = match error.kind() {
         std::io::ErrorKind::AddrInUse => "another program uses that port; stop it or change [n4]",
         std::io::ErrorKind::AddrNotAvailable => "no interface here has that address; add it or change [n4]",

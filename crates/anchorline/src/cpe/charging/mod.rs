@@ -15,8 +15,10 @@ use charging::Cdr;
 use charging::spool::{self, Durable, Settings as SpoolSettings};
 use config::NodeIdText;
 use disk::Disk;
+use nix::fcntl::{AT_FDCWD, AtFlags};
+use nix::unistd::{AccessFlags, faccessat};
 use session::Store;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use tokio::sync::{mpsc, watch};
@@ -63,8 +65,7 @@ impl Outbox {
         store: Arc<Store>,
     ) -> anyhow::Result<Self> {
         let folder = &charging.directory;
-        let unusable = || format!("charging.directory {} cannot be used", folder.display());
-        std::fs::create_dir_all(folder).with_context(unusable).map_err(crate::exit::unusable)?;
+        self::folder(folder).map_err(crate::exit::unusable)?;
         let (waiting, limit) = (cdrs.len(), charging.waiting_max);
         let (to_writer, from_runtime) = channel();
         let (to_runtime, durable) = mpsc::channel(AHEAD);
@@ -141,6 +142,18 @@ impl Outbox {
             free_bytes: status.free_bytes,
         }
     }
+}
+
+/// Makes the folder of the files, where it is absent. Whether files can be made in it is asked of the system: one that were
+/// made to find out would be taken for records by whoever fetches them.
+///
+/// # Errors
+/// The key, and why not.
+pub(crate) fn folder(folder: &Path) -> anyhow::Result<()> {
+    let unusable = || format!("charging.directory {} cannot be used", folder.display());
+    std::fs::create_dir_all(folder).with_context(unusable)?;
+    let (writes, as_we_are) = (AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS);
+    faccessat(AT_FDCWD, folder, writes, as_we_are).map_err(std::io::Error::from).with_context(unusable)
 }
 
 /// The highest number of a record, in the database or in files of its stream: a database that was put back from a copy is
