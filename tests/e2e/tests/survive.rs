@@ -45,7 +45,10 @@ fn configured_anew(lab: &Lab) -> Result<()> {
     let mut pings =
         PingInProgress::start(&lab.ran, SERVER, (300, Duration::from_millis(10)), lab.dir.path())?;
     let refused = [
-        (good.replacen("memory_mb = 256", "memory_mb = 257", 1), "run_dir, state_dir or [dpe] is another"),
+        (
+            good.replacen("memory_mb = 256", "memory_mb = 257", 1),
+            "dpe.memory_mb: another value takes a restart",
+        ),
         (good.replacen("memory_mb", "memory", 1), "the configuration is wrong"),
         (format!("{good}\n[content]\nrules = \"/nowhere/rules\"\n"), "[content]: cannot read /nowhere/rules"),
     ];

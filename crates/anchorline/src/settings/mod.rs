@@ -11,6 +11,7 @@ mod limits;
 mod n4;
 mod peers;
 pub(crate) mod predefined;
+mod restart;
 mod timers;
 mod values;
 
@@ -133,13 +134,6 @@ impl Settings {
     #[cfg(test)]
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
         config::parse(text, file::check)
-    }
-
-    /// Whether a control plane engine of this configuration goes with a data plane engine of another, and has the same
-    /// sessions.
-    pub(crate) fn is_for_the_same_data_plane(&self, other: &Self) -> bool {
-        let folders = |it: &Self| (it.run_dir.clone(), it.state_dir.clone());
-        self.dpe == other.dpe && folders(self) == folders(other) && self.charged() == other.charged()
     }
 
     /// What flows are charged under if their content rules say so: rating groups and services.

@@ -25,8 +25,8 @@ impl InForce {
         Self { dpe: Arc::clone(&settings), cpe: settings }
     }
 
-    /// An engine has started; whether the control plane has to start again for it. Should the data plane's part be another by
-    /// now, the control plane must go by the same.
+    /// An engine has started; whether the control plane has to start again for it. Should the data plane's part be another
+    /// by now, the control plane must go by the same.
     pub(super) fn started(&mut self, role: Role, args: &Args) -> bool {
         let Ok(next) = args.load().map(Arc::new) else { return false };
         if role == Role::Cpe {
@@ -41,17 +41,16 @@ impl InForce {
         is_another
     }
 
-    /// SIGHUP: whether the control plane may begin anew by what the file says now. One that could not use it would be down until
-    /// somebody notices, so what can be tried beside the one that runs is tried before that is ended.
+    /// SIGHUP: whether the control plane may begin anew by what the file says now. One that could not use it would be down
+    /// until somebody notices, so what can be tried beside the one that runs is tried before that is ended.
     ///
     /// # Errors
     /// Why it has to go on as it is.
     pub(super) async fn check(&self, args: &Args) -> anyhow::Result<()> {
         let next = args.load().context("the configuration is wrong")?;
-        ensure!(
-            next.is_for_the_same_data_plane(&self.dpe),
-            "run_dir, state_dir or [dpe] is another, which takes a restart of the node"
-        );
+        let mut others = next.another_data_plane(&self.dpe);
+        others.extend(next.is_another_node(&self.cpe).then_some("node.id"));
+        ensure!(others.is_empty(), "{}: another value takes a restart of the node", others.join(", "));
         let now = Arc::clone(&self.cpe);
         let tried = timeout(PATIENCE, spawn_blocking(move || trial::of(&next, &now))).await;
         tried.with_context(|| format!("its files could not be tried in {PATIENCE:?}"))??
@@ -73,6 +72,14 @@ mod tests {
         assert!(EXAMPLE.contains(from), "the example has no {from}");
         fs::write(&args.config, EXAMPLE.replacen(from, to, 1)).unwrap();
         in_force.check(&args).await.map_or_else(|error| format!("{error:#}"), |()| "right".to_owned())
+    }
+
+    #[tokio::test]
+    async fn what_takes_a_restart_is_said_by_its_keys() {
+        let renamed = said("id = \"10.40.0.2\"\n", "id = \"upf.example\"\n").await;
+        assert_eq!(renamed, "node.id: another value takes a restart of the node");
+        let folders = said("/run/anchorline\"", "/run/other\"").await;
+        assert_eq!(folders, "node.run_dir: another value takes a restart of the node");
     }
 
     #[tokio::test]

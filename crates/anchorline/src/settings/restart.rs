@@ -1,0 +1,98 @@
+//! What another value of takes a restart of the node, by key.
+
+use super::{DpeSettings, Settings};
+
+impl Settings {
+    /// What both engines have to go by, and all their sessions, and is another here.
+    pub(crate) fn another_data_plane(&self, other: &Self) -> Vec<&'static str> {
+        let node = [
+            ("node.run_dir", self.run_dir != other.run_dir),
+            ("node.state_dir", self.state_dir != other.state_dir),
+            ("[[charging.content]]", self.charged() != other.charged()),
+        ];
+        let keys = node.into_iter().chain(self.dpe.compared(&other.dpe));
+        keys.filter_map(|(key, is_another)| is_another.then_some(key)).collect()
+    }
+
+    /// Whether control planes that are associated would not know the node again: an association is between two Node IDs from
+    /// its setup to its release (TS 29.244 6.2.6 to 6.2.8), and no message gives one of them another.
+    pub(crate) fn is_another_node(&self, other: &Self) -> bool {
+        self.node_id != other.node_id
+    }
+
+    /// Whether a control plane engine of this configuration goes with a data plane engine of another, and has the same
+    /// sessions.
+    pub(crate) fn is_for_the_same_data_plane(&self, other: &Self) -> bool {
+        self.another_data_plane(other).is_empty()
+    }
+}
+
+impl DpeSettings {
+    /// Every key, and whether it is another.
+    fn compared(&self, other: &Self) -> impl Iterator<Item = (&'static str, bool)> {
+        let Self { memory_mb, huge_pages, idle, idle_us, crew, sessions, pdrs, .. } = self;
+        let Self { framed_routes, flows, limits, echo, ports, routes, .. } = self;
+        let is_other_room = *sessions != other.sessions;
+        let workers = [
+            ("dpe.memory_mb", *memory_mb != other.memory_mb),
+            ("dpe.huge_pages", *huge_pages != other.huge_pages),
+            ("dpe.idle", *idle != other.idle),
+            ("dpe.idle_us", *idle_us != other.idle_us),
+            ("dpe.workers", crew.workers != other.crew.workers),
+            ("dpe.cpus", crew.cpus != other.crew.cpus),
+            ("dpe.distributors", crew.distributors != other.crew.distributors),
+            ("dpe.balance", crew.balance != other.crew.balance),
+        ];
+        let tables = [
+            ("dpe.sessions", is_other_room),
+            // Where it is not said, it follows from that.
+            ("dpe.pdrs", *pdrs != other.pdrs && !is_other_room),
+            ("dpe.framed_routes", *framed_routes != other.framed_routes),
+            ("dpe.flows", *flows != other.flows),
+            ("[dpe.limits]", *limits != other.limits),
+            ("[dpe.echo]", *echo != other.echo),
+            ("[[dpe.port]]", *ports != other.ports),
+            ("[[dpe.route]]", *routes != other.routes),
+        ];
+        workers.into_iter().chain(tables)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../../config/upf.toml");
+
+    #[test]
+    fn each_key_that_takes_a_restart_is_named() {
+        let now = Settings::parse(EXAMPLE).unwrap();
+        assert!(now.is_for_the_same_data_plane(&now) && !now.is_another_node(&now));
+        for (from, to, key) in [
+            ("/run/anchorline", "/run/other", "node.run_dir"),
+            ("/var/lib/anchorline", "/var/lib/other", "node.state_dir"),
+            ("memory_mb = 256", "memory_mb = 257", "dpe.memory_mb"),
+            ("huge_pages = \"auto\"", "huge_pages = \"never\"", "dpe.huge_pages"),
+            ("idle = \"poll\"", "idle = \"sleep\"", "dpe.idle"),
+            ("# idle_us = 50", "idle_us = 51", "dpe.idle_us"),
+            ("# workers = 2", "workers = 2", "dpe.workers"),
+            ("# cpus = [1, 2]", "cpus = [1]", "dpe.cpus"),
+            ("# balance = \"new\"", "balance = \"off\"", "dpe.balance"),
+            ("sessions = 100000", "sessions = 100001", "dpe.sessions"),
+            ("# pdrs = 1600000", "pdrs = 1600001", "dpe.pdrs"),
+            ("framed_routes = 16384", "framed_routes = 16385", "dpe.framed_routes"),
+            ("flows = 1000000", "flows = 1000001", "dpe.flows"),
+            ("# [dpe.limits]", "[dpe.limits]\nkept_s = 7", "[dpe.limits]"),
+            ("period_s = 60", "period_s = 61", "[dpe.echo]"),
+            ("mtu = 1500", "mtu = 1501", "[[dpe.port]]"),
+            ("via = \"10.50.0.1\"", "via = \"10.50.0.3\"", "[[dpe.route]]"),
+        ] {
+            assert!(EXAMPLE.contains(from), "the example has no {from}");
+            let next = Settings::parse(&EXAMPLE.replacen(from, to, 1)).unwrap();
+            assert_eq!(next.another_data_plane(&now), [key]);
+        }
+        let charged = "[charging]\ndirectory = \"/cdr\"\nformats = [\"json\"]\n[[charging.content]]\nrating_group = 8\n";
+        let next = Settings::parse(&format!("{EXAMPLE}\n{charged}")).unwrap();
+        assert_eq!(next.another_data_plane(&now), ["[[charging.content]]"]);
+    }
+}
