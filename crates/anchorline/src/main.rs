@@ -11,6 +11,7 @@ mod log;
 mod observer;
 mod plan;
 mod settings;
+mod socket;
 mod tune;
 mod up;
 

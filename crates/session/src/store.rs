@@ -32,6 +32,9 @@ pub enum StoreError {
     /// The disk, or the files on it.
     #[error("the session database cannot be used: {0}")]
     Database(#[from] fjall::Error),
+    /// Another process has it open.
+    #[error("another process uses the session database in {}", .0.display())]
+    Locked(PathBuf),
     /// A record that does not decode.
     #[error("a record of the session database is damaged: {0}")]
     Record(#[from] postcard::Error),
@@ -199,7 +202,10 @@ impl Store {
 
 impl Open {
     fn new(folder: &Path) -> Result<Self, StoreError> {
-        let database = Database::builder(folder).open()?;
+        let database = Database::builder(folder).open().map_err(|error| match error {
+            fjall::Error::Locked => StoreError::Locked(folder.to_owned()),
+            error => error.into(),
+        })?;
         let keyspace = |name| database.keyspace(name, KeyspaceCreateOptions::default);
         Ok(Self {
             node: keyspace("node")?,

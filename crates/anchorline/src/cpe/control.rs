@@ -2,11 +2,10 @@
 //! JSON each way.
 
 use super::predefined::{Granted, Wish};
-use crate::exit;
+use crate::socket;
 use anyhow::Context;
 use n4::AssociationStatus;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,17 +91,7 @@ pub(crate) struct Control {
 impl Control {
     /// Listens at `path`, in place of a socket that a dead engine left behind.
     pub(crate) fn listen(path: &Path) -> anyhow::Result<Self> {
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(exit::unusable(anyhow::anyhow!(
-                "another control plane runs at {}; stop it or change node.run_dir",
-                path.display()
-            )));
-        }
-        let _ = fs::remove_file(path);
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        let listener =
-            UnixListener::bind(path).with_context(|| format!("{} cannot be listened at", path.display()))?;
+        let listener = socket::listen(path, "control plane")?;
         let (tell, ordered) = mpsc::channel(CONNECTIONS_MAX);
         tokio::spawn(accept(listener, tell.clone()));
         Ok(Self { ordered, tell })

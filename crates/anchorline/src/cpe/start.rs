@@ -17,7 +17,9 @@ use crate::settings::Settings;
 use ::charging::Cdr;
 use anyhow::Context;
 use n4::Start;
-use session::{Change, Contents, LifeRecord, NodeRecord, Packed, PredefinedRecord, SessionRecord, Store};
+use session::{
+    Change, Contents, LifeRecord, NodeRecord, Packed, PredefinedRecord, SessionRecord, Store, StoreError,
+};
 use std::fs;
 use std::net::IpAddr;
 use std::time::{SystemTime, SystemTimeError, UNIX_EPOCH};
@@ -50,7 +52,14 @@ pub(super) fn open(settings: &Settings) -> anyhow::Result<Store> {
     let folder = &settings.state_dir;
     let unusable = || format!("the state folder {} cannot be used", folder.display());
     fs::create_dir_all(folder).with_context(unusable)?;
-    let (store, set_aside) = Store::open(&folder.join("sessions")).with_context(unusable)?;
+    let opened = Store::open(&folder.join("sessions"));
+    if let Err(StoreError::Locked(_)) = opened {
+        anyhow::bail!(
+            "another node uses the state folder {}; stop it or change node.state_dir",
+            folder.display()
+        );
+    }
+    let (store, set_aside) = opened.with_context(unusable)?;
     if let Some(aside) = set_aside {
         let aside = aside.display();
         tracing::warn!(

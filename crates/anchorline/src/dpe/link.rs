@@ -6,8 +6,7 @@ mod streams;
 use super::content::{Builder, Built};
 use super::exact::{self, Directors};
 use super::taps::Taps;
-use crate::exit;
-use anyhow::Context;
+use crate::socket;
 use dataplane::{ChargingKey, ContentRules, Engine};
 use dplink::{Command, Notice, PortSteering, Role, WorkerIdle};
 use looks::{is_a_look, marked};
@@ -30,6 +29,9 @@ const NOTICES_AHEAD: usize = 65_536;
 const PORTION: usize = 32;
 /// Between two looks at what the worker reports.
 const POLL: Duration = Duration::from_millis(1);
+
+/// What this is called where another one is in its way.
+pub(super) const ENGINE: &str = "data plane";
 
 type ConnectionId = u64;
 
@@ -99,18 +101,7 @@ impl Server {
 
     /// Listens at `path`, in place of a socket that a dead engine left behind.
     pub(crate) fn listen(path: &Path, engine: Engine) -> anyhow::Result<Self> {
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        // A socket that somebody answers at is no dead engine's.
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(exit::unusable(anyhow::anyhow!(
-                "another data plane runs at {}; stop it or change node.run_dir",
-                path.display()
-            )));
-        }
-        let _ = fs::remove_file(path);
-        let listener =
-            UnixListener::bind(path).with_context(|| format!("{} cannot be listened at", path.display()))?;
+        let listener = socket::listen(path, ENGINE)?;
         Ok(Self {
             path: path.to_owned(),
             listener,

@@ -16,7 +16,7 @@ mod taps;
 mod worker;
 
 use crate::settings::{Args, DpeSettings, HugePages, Settings};
-use crate::{exit, layout};
+use crate::{exit, layout, socket};
 use dataplane::{Config, Limits};
 use dpdk::{Eal, EalConfig, Memory};
 use dplink::PortSteering;
@@ -32,6 +32,8 @@ type Served = (dataplane::Engine, Vec<PortSteering>, Vec<Option<ExactRules<dpdk:
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     crate::up::bind_to_parent();
     let settings = args.load()?;
+    // Before anything is taken that the other one, or another program, may be in need of: huge pages, ports.
+    socket::claim(&settings.link(), link::ENGINE)?;
     layout::keep_off(&settings.dpe.crew.cpus)?;
     layout::warn(&settings.dpe);
     let placement = numa::placement(&settings.dpe);
@@ -159,5 +161,27 @@ fn say_memory(eal: &Eal, placement: &Placement) {
                 "packet memory: {memory_mb} MiB of ordinary pages (huge pages cannot be had; slower)"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    /// What this is run with could not start: it is not tried.
+    #[test]
+    fn a_second_data_plane_takes_nothing_before_it_finds_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = Args { config: folder.path().join("upf.toml") };
+        let run_dir = format!("{:?}", folder.path());
+        let text = include_str!("../../../../config/upf.toml").replacen("\"/run/anchorline\"", &run_dir, 1);
+        std::fs::write(&args.config, text).unwrap();
+        let _first = UnixListener::bind(folder.path().join("dpe.sock")).unwrap();
+        let said = format!("{:#}", run(&args).unwrap_err());
+        assert!(
+            said.starts_with("another data plane runs at ") && said.ends_with("change node.run_dir"),
+            "{said}"
+        );
     }
 }

@@ -237,3 +237,13 @@ fn a_full_disk_is_opened_where_there_is_a_database() {
     let Err(error) = Store::open(&above.path().join("new")) else { panic!("there is no room for it") };
     assert!(error.to_string().contains("No space left on device"), "{error}");
 }
+
+#[test]
+fn a_database_that_another_has_open_is_said_to_be_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = Store::open(folder.path()).unwrap();
+    let second = Store::open(folder.path()).err().unwrap();
+    assert!(matches!(&second, StoreError::Locked(of) if of == folder.path()), "{second}");
+    drop(store);
+    assert!(Store::open(folder.path()).is_ok());
+}

@@ -187,3 +187,18 @@ fn a_full_disk_keeps_nobody_from_going_on() {
     let start = begin(&store, "one", vec![HERE]).unwrap().start;
     assert_eq!((start.sessions, start.associations), (vec![Packed::of(&session(None))], vec![association()]));
 }
+
+#[test]
+fn a_second_node_with_the_same_state_is_told_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let state_dir = format!("{:?}", folder.path());
+    let text =
+        include_str!("../../../../../config/upf.toml").replacen("\"/var/lib/anchorline\"", &state_dir, 1);
+    let settings = Settings::parse(&text).unwrap();
+    let _first = open(&settings).unwrap();
+    let said = format!("{:#}", open(&settings).err().unwrap());
+    assert!(
+        said.starts_with("another node uses ") && said.ends_with("; stop it or change node.state_dir"),
+        "{said}"
+    );
+}
