@@ -50,12 +50,12 @@ pub(super) fn boot() -> String {
 /// The session database. One of another version is set aside, and a new one takes its place.
 pub(super) fn open(settings: &Settings) -> anyhow::Result<Store> {
     let folder = &settings.state_dir;
-    let unusable = || format!("the state folder {} cannot be used", folder.display());
+    let unusable = || format!("node.state_dir {} cannot be used", folder.display());
     fs::create_dir_all(folder).with_context(unusable)?;
     let opened = Store::open(&folder.join("sessions"));
     if let Err(StoreError::Locked(_)) = opened {
         anyhow::bail!(
-            "another node uses the state folder {}; stop it or change node.state_dir",
+            "another node uses node.state_dir {}; stop it or change node.state_dir",
             folder.display()
         );
     }
@@ -72,7 +72,7 @@ pub(super) fn open(settings: &Settings) -> anyhow::Result<Store> {
 
 /// A database that cannot be gone on with: where it is, and why.
 pub(super) fn unusable(settings: &Settings, error: anyhow::Error) -> anyhow::Error {
-    exit::unusable(error.context(format!("the state folder {} cannot be used", settings.state_dir.display())))
+    exit::unusable(error.context(format!("node.state_dir {} cannot be used", settings.state_dir.display())))
 }
 
 /// Milliseconds since 1900.
