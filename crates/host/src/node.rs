@@ -98,6 +98,12 @@ impl NodePort {
         self.device.split(',').next().filter(|address| is_pci(address))
     }
 
+    /// Whether its driver makes the kernel's interface when it starts; others want one that is there.
+    pub fn makes_its_interface(&self) -> bool {
+        const MAKERS: [&str; 4] = ["net_tap", "net_tun", "net_virtio_user", "virtio_user"];
+        MAKERS.iter().any(|maker| self.device.starts_with(maker))
+    }
+
     /// The kernel's interface under it, of AF_PACKET and AF_XDP ports.
     pub fn interface(&self) -> Option<&str> {
         self.device.split(',').find_map(|part| part.strip_prefix("iface="))

@@ -209,15 +209,20 @@ fn parts_of_a_node_have_their_places() {
 #[test]
 fn interfaces_of_ports_are_looked_for() {
     let port = |device: &str| NodePort { name: "n3".to_owned(), device: device.to_owned() };
-    let devices =
-        ["net_af_xdp0,iface=enp193s0f0np0", "net_af_packet0,iface=n3", "net_tap0,iface=tap0", "net_null0"];
+    let devices = [
+        "net_af_xdp0,iface=enp193s0f0np0",
+        "net_af_packet0,iface=n3",
+        "net_tap0,iface=tap0",
+        "net_null0",
+        "virtio_user0,path=/dev/vhost-net,iface=tap1",
+    ];
     let node =
         Node { ports: devices.map(port).to_vec(), worker_count: 2, workers: vec![0, 99], ..Node::default() };
     let made = servers::epyc();
     made.folder("/sys/class/net/enp193s0f0np0");
     let findings = examine(&made.facts(), Some(&node));
     let states = |id: &str| of(&findings, id).iter().map(|finding| finding.state).collect::<Vec<_>>();
-    assert_eq!(states("node.ports"), [State::Good, State::Warning, State::Good, State::Good]);
+    assert_eq!(states("node.ports"), [State::Good, State::Problem, State::Good, State::Good, State::Good]);
     assert_eq!(states("node.workers"), [State::Warning, State::Problem]);
 }
 

@@ -35,8 +35,14 @@ pub(crate) struct HostArgs {
 }
 
 impl HostArgs {
-    pub(crate) fn root(&self) -> Root {
-        Root::at(&self.root)
+    /// The tree to read.
+    ///
+    /// # Errors
+    /// There is none: of that nothing can be said, where of a machine without this or that a lot is.
+    pub(crate) fn root(&self) -> anyhow::Result<Root> {
+        let folder = self.root.display();
+        let absent = || crate::exit::unusable(anyhow::anyhow!("--root {folder}: there is no such folder"));
+        self.root.is_dir().then(|| Root::at(&self.root)).ok_or_else(absent)
     }
 
     /// The node the configuration asks for, if there is one.
@@ -66,7 +72,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         None => examine(args),
         Some(View::Explain { id }) => explain(args, id),
         Some(View::FlowRules(rules)) => {
-            print!("{}", rules.text(&args.host.root(), args.json)?);
+            print!("{}", rules.text(&args.host.root()?, args.json)?);
             Ok(())
         }
     }
@@ -80,7 +86,7 @@ struct Report<'a> {
 
 fn examine(args: &Args) -> anyhow::Result<()> {
     let node = args.host.node()?;
-    let facts = Facts::read(&args.host.root());
+    let facts = Facts::read(&args.host.root()?);
     let findings = host::examine(&facts, node.as_ref());
     match args.json {
         true => println!("{}", serde_json::to_string(&Report { facts: &facts, findings: &findings })?),
@@ -96,7 +102,7 @@ fn examine(args: &Args) -> anyhow::Result<()> {
 
 fn explain(args: &Args, id: &str) -> anyhow::Result<()> {
     let node = args.host.node()?;
-    let facts = Facts::read(&args.host.root());
+    let facts = Facts::read(&args.host.root()?);
     let Some(findings) = host::explain(id, &facts, node.as_ref()) else {
         let known: Vec<&str> = host::identifiers().collect();
         return Err(crate::exit::unusable(anyhow::anyhow!(
@@ -115,5 +121,23 @@ fn colours() -> Colours {
     match std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         true => Colours::Yes,
         false => Colours::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::ExitCode;
+
+    #[test]
+    fn a_root_that_is_no_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let look =
+            |root: PathBuf| run(&Args { view: None, host: HostArgs { config: None, root }, json: false });
+        let absent = folder.path().join("absent");
+        let refused = look(absent.clone()).unwrap_err();
+        assert_eq!(refused.to_string(), format!("--root {}: there is no such folder", absent.display()));
+        assert_eq!(crate::exit::code(Err(refused)), ExitCode::from(crate::exit::UNUSABLE));
+        assert!(look(folder.path().to_owned()).is_ok());
     }
 }

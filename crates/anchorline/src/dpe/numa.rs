@@ -101,7 +101,7 @@ fn apart((device, belong): (Option<u32>, Option<u32>), packets: &[u32], workers:
     if let Some(node) = belong.filter(|node| packets.iter().any(|other| other != node)) {
         apart.push(format!(
             "its packets belong on node {node} and are in memory of {}: reserve huge pages there before the start \
-             (anchorline tune --config FILE)",
+             (anchorline tune --config FILE --apply)",
             nodes(packets)
         ));
     }

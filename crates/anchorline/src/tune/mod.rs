@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
 /// Plans, and does what it is told.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let root = args.host.root();
+    let root = args.host.root()?;
     if args.undo {
         return change_back(&root);
     }

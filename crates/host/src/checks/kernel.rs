@@ -122,6 +122,6 @@ fn watchdog(view: &View<'_>) -> Vec<Outcome> {
     vec![match view.facts.kernel.nmi_watchdog {
         None => Outcome::not_here("the kernel has no /proc/sys/kernel/nmi_watchdog"),
         Some(0) => Outcome::good("off"),
-        Some(_) => Outcome::advice("on", "anchorline tune switches it off"),
+        Some(_) => Outcome::advice("on", "anchorline tune --apply switches it off"),
     }]
 }

@@ -72,7 +72,7 @@ fn huge_pages(view: &View<'_>) -> Vec<Outcome> {
         )];
     }
     let there: Vec<String> = memory.huge_pages.iter().filter(|pages| pages.total > 0).map(text).collect();
-    let act = "anchorline tune, or at start: hugepagesz=1G hugepages=4 on the kernel command line";
+    let act = "anchorline tune --config FILE --apply, or at start: hugepagesz=1G hugepages=4 on the kernel command line";
     vec![match (there.is_empty(), memory.free_huge_mb(None)) {
         (true, _) => Outcome::warning(
             "none reserved; the data plane asks for its own when it starts, and may not get them",
@@ -102,14 +102,14 @@ fn transparent(view: &View<'_>) -> Vec<Outcome> {
     vec![match view.facts.memory.transparent.as_deref() {
         None => Outcome::not_here("/sys/kernel/mm/transparent_hugepage does not exist"),
         Some("madvise") => Outcome::good("madvise"),
-        Some(other) => Outcome::advice(other, "anchorline tune sets madvise"),
+        Some(other) => Outcome::advice(other, "anchorline tune --apply sets madvise"),
     }]
 }
 
 fn ksm(view: &View<'_>) -> Vec<Outcome> {
     vec![match view.facts.memory.ksm {
         None => Outcome::not_here("the kernel has no /sys/kernel/mm/ksm"),
-        Some(1) => Outcome::warning("on", "anchorline tune switches it off"),
+        Some(1) => Outcome::warning("on", "anchorline tune --apply switches it off"),
         Some(_) => Outcome::good("off"),
     }]
 }
@@ -128,7 +128,7 @@ fn balancing(view: &View<'_>) -> Vec<Outcome> {
         None => Outcome::not_here("the kernel has no /proc/sys/kernel/numa_balancing"),
         Some(0) => Outcome::good("off"),
         Some(_) if !many => Outcome::good("on, without a second node to move pages to"),
-        Some(_) => Outcome::warning("on", "anchorline tune switches it off"),
+        Some(_) => Outcome::warning("on", "anchorline tune --apply switches it off"),
     }]
 }
 

@@ -166,7 +166,7 @@ fn packet_memory(facts: &Facts, node: &Node) -> Vec<Outcome> {
     memory_mb.iter().map(one).collect()
 }
 
-const RESERVE: &str = "anchorline tune --config FILE reserves them";
+const RESERVE: &str = "anchorline tune --config FILE --apply reserves them";
 
 fn enough(found: String, is_enough: bool, required: bool) -> Outcome {
     match (is_enough, required) {
@@ -238,11 +238,10 @@ fn of_kernel(facts: &Facts, port: &NodePort) -> Outcome {
         Some(interface) if facts.interfaces.iter().any(|other| other == interface) => {
             Outcome::good(format!("{name}: over the kernel's {interface}"))
         }
-        // A TAP port makes its own.
-        Some(_) if port.device.starts_with("net_tap") => {
+        Some(_) if port.makes_its_interface() => {
             Outcome::good(format!("{name}: {} is made at the start", port.device))
         }
-        Some(interface) => Outcome::warning(
+        Some(interface) => Outcome::problem(
             format!("{name}: the kernel has no interface {interface} in this network namespace"),
             "run the doctor in the node's network namespace (ip netns exec), or make the interface",
         ),

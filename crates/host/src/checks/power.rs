@@ -87,7 +87,10 @@ fn governor(view: &View<'_>) -> Vec<Outcome> {
     let found = format!("{} ({driver})", all.join(", "));
     vec![match power.governors.keys().all(|name| name == "performance") {
         true => Outcome::good(found),
-        false => Outcome::warning(found, "anchorline tune sets performance on the workers' CPUs"),
+        false => Outcome::warning(
+            found,
+            "anchorline tune --config FILE --apply sets performance on the workers' CPUs",
+        ),
     }]
 }
 
@@ -97,7 +100,7 @@ fn turbo(view: &View<'_>) -> Vec<Outcome> {
         Some((true, _)) => Outcome::good("on"),
         Some((false, _)) => Outcome::warning(
             "off",
-            "anchorline tune switches it on, unless the kernel refuses: then BIOS: CPU P State Control, Turbo Boost: enabled; \
+            "anchorline tune --apply switches it on, unless the kernel refuses: then BIOS: CPU P State Control, Turbo Boost: enabled; \
              or this CPU has none",
         ),
     }]
@@ -140,7 +143,7 @@ fn sleep(view: &View<'_>) -> Vec<Outcome> {
         0..=SHALLOW_US => Outcome::good(found),
         _ => Outcome::advice(
             found,
-            "anchorline tune switches deep states off on the workers' CPUs; or BIOS: package C-state C0/C1, C1E and C6 disabled",
+            "anchorline tune --config FILE --apply switches deep states off on the workers' CPUs; or BIOS: package C-state C0/C1, C1E and C6 disabled",
         ),
     }]
 }
@@ -153,7 +156,10 @@ fn bias(view: &View<'_>) -> Vec<Outcome> {
     vec![match all.is_empty() {
         true => Outcome::not_here("the kernel shows neither EPP nor EPB"),
         false if performance && power.biases.keys().all(|bias| *bias == 0) => Outcome::good(all.join(", ")),
-        false => Outcome::advice(all.join(", "), "anchorline tune sets performance on the workers' CPUs"),
+        false => Outcome::advice(
+            all.join(", "),
+            "anchorline tune --config FILE --apply sets performance on the workers' CPUs",
+        ),
     }]
 }
 
@@ -172,7 +178,10 @@ fn uncore(view: &View<'_>) -> Vec<Outcome> {
     let all: Vec<String> = dies.iter().map(text).collect();
     vec![match dies.iter().all(|die| die.min_khz == die.max_khz) {
         true => Outcome::good(all.join(", ")),
-        false => Outcome::advice(all.join(", "), "anchorline tune sets the lowest to the highest"),
+        false => Outcome::advice(
+            all.join(", "),
+            "anchorline tune --config FILE --apply sets the lowest to the highest",
+        ),
     }]
 }
 
@@ -185,11 +194,11 @@ fn core_power(view: &View<'_>) -> Vec<Outcome> {
         ),
         (true, true, None) => Outcome::advice(
             "the interface is there, the tool is not",
-            "install intel-speed-select (linux-cpupower), then anchorline tune",
+            "install intel-speed-select (linux-cpupower), then anchorline tune --config FILE --apply",
         ),
         (true, true, Some(tool)) => Outcome::advice(
             format!("can be asked: {tool} core-power info"),
-            "anchorline tune puts the workers' cores into class 0 and the others into class 3",
+            "anchorline tune --config FILE --apply puts the workers' cores into class 0 and the others into class 3",
         ),
     }]
 }
@@ -202,7 +211,7 @@ fn base_frequency(view: &View<'_>) -> Vec<Outcome> {
         (2.., _) => Outcome::good(format!("on: {}; workers belong on the faster ones", all.join(", "))),
         (_, true) => Outcome::advice(
             "off, or not of this CPU",
-            "intel-speed-select base-freq info; anchorline tune --sst-bf",
+            "intel-speed-select base-freq info; anchorline tune --sst-bf --apply",
         ),
         _ => {
             Outcome::not_here("there is no /dev/isst_interface, and all CPUs show one base frequency or none")

@@ -101,7 +101,7 @@ fn irqbalance(view: &View<'_>) -> Vec<Outcome> {
         false => Outcome::good("does not run"),
         true => Outcome::advice(
             "runs",
-            "IRQBALANCE_BANNED_CPULIST=CPUS in /etc/default/irqbalance (anchorline tune sets it)",
+            "IRQBALANCE_BANNED_CPULIST=CPUS in /etc/default/irqbalance (anchorline tune --config FILE --apply sets it)",
         ),
     }]
 }
@@ -126,7 +126,7 @@ fn interrupts(view: &View<'_>) -> Vec<Outcome> {
         0 => Outcome::good(format!("none may go to CPUs {workers}")),
         _ => Outcome::warning(
             format!("{} may go to the workers' CPUs {workers}", count(astray, "interrupt")),
-            "anchorline tune moves them to the other CPUs",
+            "anchorline tune --config FILE --apply moves them to the other CPUs",
         ),
     }]
 }
