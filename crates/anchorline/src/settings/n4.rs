@@ -5,6 +5,7 @@ use super::advertised::{self, Advertised};
 use super::peers::{self, Peer};
 use super::predefined::{Group, Rule, predefined};
 use super::timers::{self, TimerSettings, Timers};
+use super::values::Listen;
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, UePool};
@@ -51,8 +52,8 @@ pub(crate) struct N4Settings {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct N4 {
-    listen: Spanned<SocketAddr>,
-    also_listen: Option<Spanned<SocketAddr>>,
+    listen: Spanned<Listen>,
+    also_listen: Option<Spanned<Listen>>,
     advertise: Option<Spanned<IpAddr>>,
     advertise6: Option<Spanned<IpAddr>>,
     #[serde(default)]
@@ -117,24 +118,24 @@ fn patience(value: Option<Spanned<u32>>) -> Result<Option<Duration>, Refusal> {
 /// Makes settings of values that fit together, and the ports of the data plane.
 pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
     for listen in [Some(&n4.listen), n4.also_listen.as_ref()].into_iter().flatten() {
-        if listen.get_ref().ip().is_unspecified() {
+        if listen.get_ref().0.ip().is_unspecified() {
             return Err(Refusal::of(listen, "peers are told this address: it cannot be 0.0.0.0 or ::"));
         }
     }
     let is_like_the_first =
-        |also: &&Spanned<SocketAddr>| also.get_ref().is_ipv4() == n4.listen.get_ref().is_ipv4();
+        |also: &&Spanned<Listen>| also.get_ref().0.is_ipv4() == n4.listen.get_ref().0.is_ipv4();
     if let Some(also) = n4.also_listen.as_ref().filter(is_like_the_first) {
         return Err(Refusal::of(also, "this is for the other IP version than that of listen"));
     }
     let served = [Some(&n4.listen), n4.also_listen.as_ref()];
-    let over_ipv4 = |is_ipv4| served.iter().flatten().any(|at| at.get_ref().is_ipv4() == is_ipv4);
+    let over_ipv4 = |is_ipv4| served.iter().flatten().any(|at| at.get_ref().0.is_ipv4() == is_ipv4);
     let said = [n4.advertise.as_ref(), n4.advertise6.as_ref()];
     let advertised = advertised::of_n4(said, [over_ipv4(true), over_ipv4(false)])?;
     n4.forwarding_policies.iter().try_for_each(check_name)?;
     check_pools(&n4.ue_pool, &dpe.network_instances())?;
     Ok(N4Settings {
-        listen: n4.listen.into_inner(),
-        also_listen: n4.also_listen.map(Spanned::into_inner),
+        listen: n4.listen.into_inner().0,
+        also_listen: n4.also_listen.map(|listen| listen.into_inner().0),
         advertised,
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
         allow: peers::allowed(n4.allow)?,

@@ -3,6 +3,8 @@
 use ipnet::{Ipv4Net, Ipv6Net};
 use rules::Interface;
 use serde::Deserialize;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
 
 /// Where packet memory comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -299,39 +301,69 @@ bounded!(
     Kbps(u64), 0..=1_099_511_627_775, 0, "a rate is 0 to 1099511627775 kbit/s"
 );
 
+/// An address with its subnet's prefix; `why` says what that is, where the text is neither this nor one without a prefix.
+fn prefixed<Address: FromStr, Net: FromStr>(text: &str, usual: u8, why: &str) -> Result<Net, String> {
+    text.parse().map_err(|_| match text.parse::<Address>() {
+        Ok(_) => format!("the length of its subnet's prefix is missing, as in \"{text}/{usual}\""),
+        Err(_) => why.to_owned(),
+    })
+}
+
+/// Where PFCP is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Listen(pub(super) SocketAddr);
+
+impl TryFrom<String> for Listen {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        // Of PFCP (TS 29.244 4.2.2).
+        const PORT: u16 = 8805;
+        text.parse().map(Self).map_err(|_| match text.parse::<IpAddr>() {
+            Ok(address) => format!("the port is missing, as in \"{}\"", SocketAddr::new(address, PORT)),
+            Err(_) => format!("PFCP is served at an IP address and port, like 10.40.0.2:{PORT}"),
+        })
+    }
+}
+
 /// An IPv6 address of ours with its subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Ipv6Net")]
+#[serde(try_from = "String")]
 pub(super) struct PortAddress6(pub(super) Ipv6Net);
 
-impl TryFrom<Ipv6Net> for PortAddress6 {
-    type Error = &'static str;
+impl TryFrom<String> for PortAddress6 {
+    type Error = String;
 
-    fn try_from(net: Ipv6Net) -> Result<Self, Self::Error> {
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let why = "a port's IPv6 address is that of a host with its prefix, like 2001:db8:3::2/64";
+        let net: Ipv6Net = prefixed::<Ipv6Addr, _>(&text, 64, why)?;
         let address = net.addr();
         match address.is_unspecified() || address.is_multicast() || address.is_loopback() {
             false => Ok(Self(net)),
-            true => Err("a port's IPv6 address is that of a host with its prefix, like 2001:db8:3::2/64"),
+            true => Err(why.to_owned()),
         }
     }
 }
 
 /// An address of ours with its subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Ipv4Net")]
+#[serde(try_from = "String")]
 pub(super) struct PortAddress(pub(super) Ipv4Net);
 
-impl TryFrom<Ipv4Net> for PortAddress {
-    type Error = &'static str;
+impl TryFrom<String> for PortAddress {
+    type Error = String;
 
-    fn try_from(net: Ipv4Net) -> Result<Self, Self::Error> {
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let why = "a port's address is that of a host with its prefix, like 10.30.0.2/24";
+        let net: Ipv4Net = prefixed::<Ipv4Addr, _>(&text, 24, why)?;
         let address = net.addr();
         let usable = !address.is_unspecified() && !address.is_multicast() && !address.is_loopback();
         // In subnets of more than two addresses, the first and the last are not for hosts.
         let host = net.prefix_len() >= 31 || (address != net.network() && address != net.broadcast());
         match usable && host {
             true => Ok(Self(net)),
-            false => Err("a port's address is that of a host with its prefix, like 10.30.0.2/24"),
+            false => Err(why.to_owned()),
         }
     }
 }

@@ -38,6 +38,21 @@ fn errors_name_key_value_line_and_what_is_allowed() {
         ("10.40.0.2:8805", "0.0.0.0:8805", "it cannot be 0.0.0.0"),
         ("interface = \"access\"", "interface = \"core\"", "tunnels end there"),
         ("associate = []", "associate = [\"smf\"]", "a control plane is an IP address"),
+        ("10.30.0.2/24", "10.30.0.2", "the length of its subnet's prefix is missing, as in \"10.30.0.2/24\""),
+        ("10.30.0.2/24", "10.30.0/24", "a port's address is that of a host with its prefix, like"),
+        (
+            "mtu = 1500",
+            "ipv6 = \"2001:db8:3::2\"",
+            "the length of its subnet's prefix is missing, as in \"2001:db8:3::2/64\"",
+        ),
+        ("mtu = 1500", "ipv6 = \"10.30.0.2/24\"", "a port's IPv6 address is that of a host with its prefix"),
+        (
+            "10.40.0.2:8805",
+            "10.40.0.2",
+            "listen = \"10.40.0.2\": the port is missing, as in \"10.40.0.2:8805\"",
+        ),
+        ("10.40.0.2:8805", "2001:db8:4::2", "the port is missing, as in \"[2001:db8:4::2]:8805\""),
+        ("10.40.0.2:8805", "upf.example:8805", "PFCP is served at an IP address and port"),
     ] {
         let message = error(from, to);
         assert!(message.contains(expected), "{message}");
