@@ -23,6 +23,8 @@ pub(super) struct Orders {
     outbox: VecDeque<Command>,
     /// Sessions the resynchronisation has yet to name, while one is under way.
     unnamed: Option<std::vec::IntoIter<Seid>>,
+    /// How many it has named so far.
+    named: u64,
     /// Sessions the data plane has yet to let go.
     going: Going,
 }
@@ -38,6 +40,12 @@ impl Orders {
         let begin = Command::ResyncBegin { recovery_time_stamp };
         self.outbox = std::iter::once(begin).chain(self.going.deletions()).collect();
         self.unnamed = Some(sessions.into_iter());
+        self.named = 0;
+    }
+
+    /// Sessions that the resynchronisation has named.
+    pub(super) const fn named(&self) -> u64 {
+        self.named
     }
 
     /// The link is gone. The next one starts with a resynchronisation.
@@ -98,6 +106,7 @@ impl Orders {
             return Some(command);
         }
         let named = self.unnamed.as_mut()?.find_map(desired).map(Command::Put);
+        self.named += u64::from(named.is_some());
         named.or_else(|| self.unnamed.take().map(|_| Command::ResyncEnd))
     }
 }
@@ -139,6 +148,8 @@ mod tests {
         let first = [Command::ResyncBegin { recovery_time_stamp: 7 }, deletion, put(5), put(4), query(4)];
         let rest = [put(1), put(3), put(4), Command::ResyncEnd];
         assert_eq!(all, [&first[..], &rest[..]].concat());
+        // The fifth is new.
+        assert_eq!(orders.named(), 3);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::metrics::Pfcp;
 use super::obey::{Obeyed, obey};
 use super::orders::Orders;
 use super::predefined::Tables;
+use super::resync::in_step;
 use super::send::Datagram;
 use super::sockets::{Inbox, Sockets};
 use dplink::{Command, Notice};
@@ -48,6 +49,8 @@ pub(crate) struct Runtime {
     tables: Tables,
     /// What the data plane is told.
     orders: Orders,
+    /// Sessions that it held when it was linked.
+    held: u64,
     /// What the node said and is not done yet.
     changes: Vec<Change>,
     actions: Vec<Action>,
@@ -86,6 +89,7 @@ impl Runtime {
             control,
             tables,
             orders: Orders::default(),
+            held: 0,
             changes: Vec::new(),
             actions: Vec::new(),
             datagrams: Vec::new(),
@@ -208,7 +212,7 @@ impl Runtime {
 
     fn notice(&mut self, notice: &Notice) {
         if let Notice::Resynced { swept } = notice {
-            tracing::info!("the data plane is in step; {swept} sessions nobody wants any more were removed");
+            tracing::info!("{}", in_step(self.orders.named(), self.held, *swept));
             self.announce();
         }
         match notice {
@@ -234,6 +238,7 @@ impl Runtime {
                 let mut in_force = None;
                 if let Notice::Hello { sessions, content, .. } = hello {
                     tracing::info!("the data plane is here; it holds {sessions} sessions");
+                    self.held = sessions;
                     in_force = Some(content);
                 }
                 // What is left of a quota depends on which life of the data plane counted: the node hears of that
