@@ -13,6 +13,8 @@ mod cpe;
 mod exit;
 #[path = "../../crates/anchorline/src/settings/mod.rs"]
 mod settings;
+#[path = "../../crates/anchorline/src/socket.rs"]
+mod socket;
 
 use cpe::Engine;
 use cpe::control::Order;

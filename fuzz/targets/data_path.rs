@@ -73,6 +73,7 @@ fn config() -> Config {
         resolvers: vec![],
         echo: dataplane::Echo::default(),
         epoch: 1,
+        awaits_sessions: false,
         seed: 1,
     }
 }

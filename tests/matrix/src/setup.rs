@@ -36,7 +36,16 @@ pub fn plane_config() -> dataplane::Config {
     let ports = vec![port("n3", Interface::Access, N3_ADDRESS), port("n6", Interface::Core, N6_ADDRESS)];
     let routes = vec![Route { prefix: "0.0.0.0/0".parse().unwrap(), via: N6_ROUTER.into(), instance: None }];
     let limits = Limits { sessions: 256, pdrs: 4_096, flows: 1_024, kept: 256, ..Limits::default() };
-    dataplane::Config { ports, routes, limits, echo: Echo::OFF, resolvers: vec![], epoch: 1, seed: 0 }
+    dataplane::Config {
+        ports,
+        routes,
+        limits,
+        echo: Echo::OFF,
+        resolvers: vec![],
+        epoch: 1,
+        awaits_sessions: false,
+        seed: 0,
+    }
 }
 
 /// The same, with a way for users' IPv6 packets.

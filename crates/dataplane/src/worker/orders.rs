@@ -205,18 +205,7 @@ impl<P: Port> Worker<P> {
                 self.state.sessions.query(&mut query, self.state.now_ns);
                 Report::Queried(query)
             }
-            Order::Count(mut counters) => {
-                self.counters.held = self.held() as u64;
-                self.counters.flows = self.state.flows.len() as u64;
-                [self.counters.pdrs, self.counters.pdrs_most] = self.state.sessions.pdr_room();
-                self.counters.paths = self.state.sessions.peers.counts(self.state.now_ns);
-                self.counters.content = self.state.content.counts();
-                for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
-                    port.missed = lane.port.missed();
-                }
-                counters.copy_from(&self.counters);
-                Report::Counted { counters, sessions: self.state.sessions.len() }
-            }
+            Order::Count(counters) => self.count(counters),
             Order::Trace(tracer) => Report::Traced(std::mem::replace(&mut self.tracer, tracer)),
             Order::Explain(mut explain) => {
                 explain.answer(&mut self.state);
@@ -259,6 +248,20 @@ impl<P: Port> Worker<P> {
                 Report::Listed(listing)
             }
         }
+    }
+
+    /// What was counted, and what is there now.
+    fn count(&mut self, mut counters: Box<Counters>) -> Report {
+        self.counters.held = self.held() as u64;
+        self.counters.flows = self.state.flows.len() as u64;
+        [self.counters.pdrs, self.counters.pdrs_most] = self.state.sessions.pdr_room();
+        self.counters.paths = self.state.sessions.peers.counts(self.state.now_ns);
+        self.counters.content = self.state.content.counts();
+        for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
+            port.missed = lane.port.missed();
+        }
+        counters.copy_from(&self.counters);
+        Report::Counted { counters, sessions: self.state.sessions.len() }
     }
 
     fn install(&mut self, mut installation: Box<Installation>) -> Report {
