@@ -65,7 +65,7 @@ impl Outbox {
         store: Arc<Store>,
     ) -> anyhow::Result<Self> {
         let folder = &charging.directory;
-        self::folder(folder).map_err(crate::exit::unusable)?;
+        make(folder).map_err(crate::exit::unusable)?;
         let (waiting, limit) = (cdrs.len(), charging.waiting_max);
         let (to_writer, from_runtime) = channel();
         let (to_runtime, durable) = mpsc::channel(AHEAD);
@@ -144,16 +144,25 @@ impl Outbox {
     }
 }
 
-/// Makes the folder of the files, where it is absent. Whether files can be made in it is asked of the system: one that were
-/// made to find out would be taken for records by whoever fetches them.
+/// Makes the folder of the files, where it is absent. One that takes no files keeps no node from its start: records wait.
+fn make(folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| unusable(folder))
+}
+
+fn unusable(folder: &Path) -> String {
+    format!("charging.directory {} cannot be used", folder.display())
+}
+
+/// Makes the folder, and asks the system whether files can be made in it: one that were made to find out would be taken for
+/// records by whoever fetches them.
 ///
 /// # Errors
 /// The key, and why not.
-pub(crate) fn folder(folder: &Path) -> anyhow::Result<()> {
-    let unusable = || format!("charging.directory {} cannot be used", folder.display());
-    std::fs::create_dir_all(folder).with_context(unusable)?;
+pub(crate) fn try_folder(folder: &Path) -> anyhow::Result<()> {
+    make(folder)?;
     let (writes, as_we_are) = (AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS);
-    faccessat(AT_FDCWD, folder, writes, as_we_are).map_err(std::io::Error::from).with_context(unusable)
+    let asked = faccessat(AT_FDCWD, folder, writes, as_we_are);
+    asked.map_err(std::io::Error::from).with_context(|| unusable(folder))
 }
 
 /// The highest number of a record, in the database or in files of its stream: a database that was put back from a copy is

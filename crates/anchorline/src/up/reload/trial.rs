@@ -17,7 +17,7 @@ pub(super) fn of(next: &Settings, now: &Settings) -> anyhow::Result<()> {
     pfcp(next, now)?;
     metrics(next.metrics, now.metrics)?;
     // Last, as it may leave a folder behind.
-    next.charging.as_ref().map_or(Ok(()), |charging| charging::folder(&charging.directory))
+    next.charging.as_ref().map_or(Ok(()), |charging| charging::try_folder(&charging.directory))
 }
 
 fn pfcp(next: &Settings, now: &Settings) -> anyhow::Result<()> {
