@@ -156,6 +156,20 @@ mod tests {
         }
     }
 
+    /// What JSON has in another form is a number here, as it was for engines before.
+    #[test]
+    fn a_seid_is_its_number() {
+        for number in [1, 0xeeb3_2352_0000_0001, u64::MAX] {
+            let (mut seid, mut plain) = (Vec::new(), Vec::new());
+            write(&Seid(number), &mut seid).unwrap();
+            write(&number, &mut plain).unwrap();
+            assert_eq!(seid, plain);
+            let mut reader = Reader::default();
+            reader.extend(&seid);
+            assert_eq!(reader.take::<Seid>().unwrap(), Some(Seid(number)));
+        }
+    }
+
     #[test]
     fn a_value_beyond_the_limit_leaves_the_stream_as_it_was() {
         let mut stream = vec![1, 2, 3];

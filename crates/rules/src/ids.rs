@@ -1,6 +1,6 @@
 //! The identifiers of TS 29.244, each its own type so that none can stand in for another.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty), $format:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub $inner);
 
         impl fmt::Display for $name {
@@ -24,29 +24,62 @@ id!(
     Seid(u64), "{:#018x}"
 );
 id!(
+    #[derive(Serialize, Deserialize)]
     /// Tunnel Endpoint Identifier of GTP-U (TS 29.281 5.1); 0 is reserved for signalling messages.
-    Teid(u32), "{:#010x}"
+    Teid(u32),
+    "{:#010x}"
 );
 id!(
+    #[derive(Serialize, Deserialize)]
     /// Packet Detection Rule ID (TS 29.244 8.2.36).
-    PdrId(u16), "PDR {}"
+    PdrId(u16),
+    "PDR {}"
 );
 id!(
+    #[derive(Serialize, Deserialize)]
     /// FAR ID (TS 29.244 8.2.74).
-    FarId(u32), "FAR {}"
+    FarId(u32),
+    "FAR {}"
 );
 id!(
+    #[derive(Serialize, Deserialize)]
     /// QER ID (TS 29.244 8.2.75).
-    QerId(u32), "QER {}"
+    QerId(u32),
+    "QER {}"
 );
 id!(
+    #[derive(Serialize, Deserialize)]
     /// URR ID (TS 29.244 8.2.54).
-    UrrId(u32), "URR {}"
+    UrrId(u32),
+    "URR {}"
 );
 id!(
+    #[derive(Serialize, Deserialize)]
     /// BAR ID (TS 29.244 8.2.57).
-    BarId(u8), "BAR {}"
+    BarId(u8),
+    "BAR {}"
 );
+
+/// Where people read it, as they see it and give it to commands: readers of JSON round numbers above 2^53. Elsewhere the number.
+impl Serialize for Seid {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => self.0.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Seid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return u64::deserialize(deserializer).map(Self);
+        }
+        let text = String::deserialize(deserializer)?;
+        let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        number.map(Self).ok_or_else(|| de::Error::custom("a SEID is hexadecimal after 0x"))
+    }
+}
 
 /// A network instance (TS 29.244 8.2.4): users' addresses and routes of its own, known by a digest of its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -234,7 +234,7 @@ fn outcome(outcome: &Outcome) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use clap::Parser;
     use rules::{FilterMismatch, Mismatch, PdrId, QerId, Seid, UrrId};
@@ -250,7 +250,7 @@ mod tests {
         Line::try_parse_from(words)?.args.question()
     }
 
-    fn explanation() -> Explanation {
+    pub(in super::super) fn explanation() -> Explanation {
         let tunnel = ExplainedTunnel {
             header: OuterHeader::Gtpu(Teid(0x200)),
             ends: Some(([10, 30, 0, 2].into(), [10, 30, 0, 1].into())),

@@ -159,3 +159,41 @@ impl View {
 fn say<T: Serialize>(answer: &T, json: bool, text: impl Fn(&T) -> String) -> anyhow::Result<String> {
     Ok(if json { serde_json::to_string(answer)? + "\n" } else { text(answer) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dplink::{Balancing, Explanation, Move, MoveCause, Placed, Step, Trace, TraceEnd, TracedPacket};
+    use rules::Seid;
+
+    /// It has more digits than readers of JSON keep of a number.
+    const SESSION: Seid = Seid(0xeeb3_2352_0000_0001);
+
+    #[test]
+    fn programs_are_told_of_sessions_as_people_are() {
+        let told = |text: String| {
+            assert!(text.contains(r#""session":"0xeeb3235200000001""#), "{text}");
+        };
+        let explanation = Explanation { session: Some(SESSION), ..explain::tests::explanation() };
+        told(say(&explanation, true, |_| String::new()).unwrap());
+        let packet = TracedPacket {
+            after_us: 0,
+            port: "n3".to_owned(),
+            arrived: packet::tests::tunnelled(),
+            nodes: vec![],
+            end: TraceEnd::Consumed,
+            session: Some(SESSION),
+            pdr: None,
+        };
+        let trace = Trace { packets: vec![packet], looked_at: 1, lasted_ms: 1 };
+        told(say(&trace, true, trace::text).unwrap());
+        let placed = Placed { session: SESSION, worker: 0, came_from: None };
+        told(say(&placed, true, sessions::text).unwrap());
+        let step = Step { session: SESSION, from: 0, to: 1 };
+        told(say(&step, true, |_| String::new()).unwrap());
+        let last =
+            Move { session: SESSION, from: None, to: 1, cause: MoveCause::Asked, age_ms: 1, stayed: None };
+        told(say(&Balancing { last: vec![last], ..Balancing::default() }, true, |_| String::new()).unwrap());
+        assert_eq!(values::seid(&SESSION.to_string()), Ok(SESSION));
+    }
+}
