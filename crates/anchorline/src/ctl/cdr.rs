@@ -6,7 +6,7 @@ use anyhow::Context;
 use charging::ber::{Seen, SeenContainer};
 use charging::file::{self, File, FileHeader};
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +55,14 @@ pub(super) fn status_line(settings: &Settings) -> String {
     }
 }
 
+/// The same for programs: as `ctl cdr status` has it, what is wrong where that cannot be had, null where nothing is charged.
+pub(super) fn status_value(settings: &Settings) -> Value {
+    match status(settings) {
+        Ok(status) => json!(status),
+        Err(error) => json!({ "problem": format!("{error:#}") }),
+    }
+}
+
 fn status(settings: &Settings) -> anyhow::Result<Option<Status>> {
     if settings.charging.is_none() {
         return Ok(None);
@@ -95,7 +103,7 @@ fn read(path: &Path) -> anyhow::Result<File> {
 }
 
 /// As programs read it: `lost` are records that should be in the file.
-fn header(header: &FileHeader) -> serde_json::Value {
+fn header(header: &FileHeader) -> Value {
     let FileHeader { sequence, address, closure, lost, .. } = header;
     json!({ "sequence": sequence, "address": address, "closure": format!("{closure:?}").to_lowercase(), "lost": lost })
 }
@@ -195,5 +203,22 @@ mod tests {
         assert!(text_of_status(&status).contains("3 records wait"));
         assert!(text_of_status(&status).contains("PROBLEM: no room"));
         assert!(text_of_status(&Status::default()).contains("all is well"));
+    }
+
+    #[test]
+    fn programs_are_told_of_charging_as_people_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = Settings::parse(include_str!("../../../../config/upf.toml")).unwrap();
+        settings.run_dir = folder.path().to_owned();
+        assert_eq!((status_value(&settings), status_line(&settings)), (Value::Null, String::new()));
+        let charged = "\n[charging]\ndirectory = \"/cdr\"\nformats = [\"json\"]\ndefault_rating_group = 1\n";
+        let text = include_str!("../../../../config/upf.toml").to_owned() + charged;
+        settings.charging = Settings::parse(&text).unwrap().charging;
+        let unknown = status_value(&settings);
+        assert!(unknown["problem"].as_str().unwrap().contains("is the node up?"), "{unknown}");
+        let known = Status { waiting: 3, problem: Some("no room".to_owned()), ..Status::default() };
+        std::fs::write(status_file(&settings), serde_json::to_vec(&known).unwrap()).unwrap();
+        let told = status_value(&settings);
+        assert_eq!((&told["waiting"], &told["problem"]), (&json!(3), &json!("no room")));
     }
 }

@@ -113,9 +113,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let text = runtime.block_on(args.view.look(&settings, args.json))?;
     print!("{text}");
-    if matches!(args.view, View::Status) && !args.json {
-        print!("{}", cdr::status_line(&settings));
-    }
     Ok(())
 }
 
@@ -123,7 +120,11 @@ impl View {
     async fn look(&self, settings: &settings::Settings, json: bool) -> anyhow::Result<String> {
         let link = &settings.link();
         match self {
-            Self::Status => say(&crate::observer::statistics(link).await?, json, status::text),
+            Self::Status => {
+                let statistics = crate::observer::statistics(link).await?;
+                let told = status::Told { statistics, charging: cdr::status_value(settings) };
+                say(&told, json, |told| status::text(&told.statistics) + &cdr::status_line(settings))
+            }
             Self::Ports(args) => {
                 let ports = crate::observer::statistics(link).await?.ports;
                 say(&ports::json(&ports), json, |_| args.text(&ports))

@@ -1,7 +1,16 @@
 //! Sessions, ports and books, for people.
 
 use dplink::{Statistics, WorkerIdle, WorkerStatistics};
+use serde::Serialize;
 use std::fmt::Write;
+
+/// As programs read it: what the data plane counts, and what people are told besides.
+#[derive(Serialize)]
+pub(super) struct Told {
+    #[serde(flatten)]
+    pub(super) statistics: Statistics,
+    pub(super) charging: serde_json::Value,
+}
 
 /// Sessions, ports and books.
 pub(super) fn text(statistics: &Statistics) -> String {
@@ -130,6 +139,16 @@ mod tests {
         statistics.workers[0].books.sent = 1;
         assert!(text(&statistics).contains("(NOT BALANCED)"));
         assert!(!text(&statistics).contains("handed"));
+    }
+
+    #[test]
+    fn programs_are_told_what_people_are() {
+        let charging = serde_json::json!({ "waiting": 3 });
+        let told =
+            serde_json::to_value(Told { statistics: statistics(), charging: charging.clone() }).unwrap();
+        assert_eq!((&told["sessions"], &told["charging"]), (&serde_json::json!(2), &charging));
+        // Who reads no more than what the data plane counts finds it where it is.
+        assert_eq!(serde_json::from_value::<Statistics>(told).unwrap(), statistics());
     }
 
     #[test]
