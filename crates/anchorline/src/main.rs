@@ -1,5 +1,8 @@
 //! `anchorline`: the whole product in one executable.
 
+// It panics where a reader has had enough: `exit::say` does not.
+#![deny(clippy::print_stdout)]
+
 mod content;
 mod cpe;
 mod ctl;

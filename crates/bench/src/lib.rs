@@ -4,6 +4,9 @@
 //! ([`product`]) between ports of ours ([`replay`]); the only file that knows its rules and configuration is [`setup`].
 //! Nothing is reported when packets are missing from the books, or when a packet came out wrong ([`sample`]).
 
+// It panics where a reader has had enough: `output::say` does not.
+#![deny(clippy::print_stdout)]
+
 mod args;
 mod beside;
 mod clock;

@@ -70,17 +70,16 @@ pub(crate) fn check(baseline: &Path, seed: u64) -> anyhow::Result<()> {
     let mut fallen = Vec::new();
     for (name, words) in WATCHED {
         let Some(mark) = stored.marks.get(name) else {
-            println!("{name}: not in the baseline");
+            output::say(&format!("{name}: not in the baseline\n"))?;
             continue;
         };
         let ratio = measure(words, RUNS, seed)?.median;
         let verdict = mark.judge(ratio);
-        println!(
-            "{name}: {ratio:.3}, baseline {:.3} with a band of {:.0} %: {}",
-            mark.ratio,
-            mark.band * 100.0,
+        let (baseline, band) = (mark.ratio, mark.band * 100.0);
+        output::say(&format!(
+            "{name}: {ratio:.3}, baseline {baseline:.3} with a band of {band:.0} %: {}\n",
             verdict.word()
-        );
+        ))?;
         if verdict == Verdict::Fell {
             fallen.push(name);
         }
@@ -97,7 +96,7 @@ pub(crate) fn update(baseline: &Path, seed: u64) -> anyhow::Result<()> {
     let mut fresh = Baseline::default();
     for (name, words) in WATCHED {
         let mark = Mark::of(measure(words, BASELINE_RUNS, seed)?);
-        println!("{name}: {:.3} with a band of {:.0} %", mark.ratio, mark.band * 100.0);
+        output::say(&format!("{name}: {:.3} with a band of {:.0} %\n", mark.ratio, mark.band * 100.0))?;
         fresh.marks.insert(name.to_owned(), mark);
     }
     output::write(baseline, &format!("{}\n", serde_json::to_string_pretty(&fresh)?))

@@ -1,7 +1,7 @@
 //! Every scenario, one after the other, for the record. Each runs in a process of its own: memory of one is not
 //! memory of the next.
 
-use crate::{interrupt, page};
+use crate::{interrupt, output, page};
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use nix::sys::signal::{Signal, kill};
@@ -89,7 +89,7 @@ pub(crate) fn all(folder: &Path, quick: bool, seed: u64) -> anyhow::Result<()> {
     }
     bar.finish_and_clear();
     page::write(folder, refused)?;
-    println!("the report is in {}", folder.join("index.md").display());
+    output::say(&format!("the report is in {}\n", folder.join("index.md").display()))?;
     anyhow::ensure!(missed.is_empty(), "{}", missed.join("; "));
     Ok(())
 }

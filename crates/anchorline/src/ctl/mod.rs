@@ -24,7 +24,7 @@ mod trace;
 mod values;
 
 use crate::cpe::control::{self, Order};
-use crate::settings;
+use crate::{exit, settings};
 use clap::{Parser, Subcommand};
 use interval::Interval;
 use serde::Serialize;
@@ -102,18 +102,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let View::Rules(rules) = &args.view
         && let Some(done) = rules.execute(&args.settings, args.json)
     {
-        print!("{}", done?);
-        return Ok(());
+        return exit::say(&done?);
     }
     if let View::Cdr(cdr) = &args.view {
-        print!("{}", cdr.execute(&args.settings, args.json)?);
-        return Ok(());
+        return exit::say(&cdr.execute(&args.settings, args.json)?);
     }
     let settings = args.settings.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let text = runtime.block_on(args.view.look(&settings, args.json))?;
-    print!("{text}");
-    Ok(())
+    exit::say(&runtime.block_on(args.view.look(&settings, args.json))?)
 }
 
 impl View {

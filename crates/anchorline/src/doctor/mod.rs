@@ -5,6 +5,7 @@ mod node;
 
 pub(crate) use node::node;
 
+use crate::exit;
 use clap::{Parser, Subcommand};
 use host::{Colours, Facts, Finding, Root, State};
 use serde::Serialize;
@@ -48,7 +49,7 @@ impl HostArgs {
     /// The node the configuration asks for, if there is one.
     pub(crate) fn node(&self) -> anyhow::Result<Option<host::Node>> {
         let Some(path) = &self.config else { return Ok(None) };
-        let settings = crate::settings::Settings::read(path).map_err(crate::exit::unusable)?;
+        let settings = crate::settings::Settings::read(path).map_err(exit::unusable)?;
         Ok(Some(node(&settings.dpe)))
     }
 }
@@ -71,10 +72,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     match &args.view {
         None => examine(args),
         Some(View::Explain { id }) => explain(args, id),
-        Some(View::FlowRules(rules)) => {
-            print!("{}", rules.text(&args.host.root()?, args.json)?);
-            Ok(())
-        }
+        Some(View::FlowRules(rules)) => exit::say(&rules.text(&args.host.root()?, args.json)?),
     }
 }
 
@@ -88,10 +86,10 @@ fn examine(args: &Args) -> anyhow::Result<()> {
     let node = args.host.node()?;
     let facts = Facts::read(&args.host.root()?);
     let findings = host::examine(&facts, node.as_ref());
-    match args.json {
-        true => println!("{}", serde_json::to_string(&Report { facts: &facts, findings: &findings })?),
-        false => print!("{}", host::table(&findings, colours())),
-    }
+    exit::say(&match args.json {
+        true => serde_json::to_string(&Report { facts: &facts, findings: &findings })? + "\n",
+        false => host::table(&findings, colours()),
+    })?;
     let problems = findings.iter().filter(|finding| finding.state == State::Problem).count();
     anyhow::ensure!(
         problems == 0,
@@ -105,16 +103,15 @@ fn explain(args: &Args, id: &str) -> anyhow::Result<()> {
     let facts = Facts::read(&args.host.root()?);
     let Some(findings) = host::explain(id, &facts, node.as_ref()) else {
         let known: Vec<&str> = host::identifiers().collect();
-        return Err(crate::exit::unusable(anyhow::anyhow!(
+        return Err(exit::unusable(anyhow::anyhow!(
             "there is no finding {id}; there are {}",
             known.join(", ")
         )));
     };
-    match args.json {
-        true => println!("{}", serde_json::to_string(&findings)?),
-        false => print!("{}", host::explained(&findings, colours())),
-    }
-    Ok(())
+    exit::say(&match args.json {
+        true => serde_json::to_string(&findings)? + "\n",
+        false => host::explained(&findings, colours()),
+    })
 }
 
 fn colours() -> Colours {

@@ -49,8 +49,7 @@ struct ScalingArgs {
 /// Prints what was asked for.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let Question::Scaling(args) = &args.question;
-    print!("{}", args.text().map_err(exit::unusable)?);
-    Ok(())
+    exit::say(&args.text().map_err(exit::unusable)?)
 }
 
 impl ScalingArgs {

@@ -1,7 +1,7 @@
 //! Makes this host better for a node while it runs: says what it would change, changes it, changes it back.
 
 use crate::doctor::HostArgs;
-use crate::exit::unusable;
+use crate::exit::{say, unusable};
 use anyhow::Context;
 use clap::Parser;
 use host::tune::{Kernel, Options, Record, UNDO_FILE, Undo, apply, plan, undo};
@@ -49,15 +49,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     let plan = plan(&root, &Facts::read(&root), node.as_ref(), &options);
     if args.json {
-        println!("{}", serde_json::to_string(&plan.steps)?);
-        return Ok(());
+        return say(&(serde_json::to_string(&plan.steps)? + "\n"));
     }
-    print!("{}", plan.text());
+    say(&plan.text())?;
     match args.apply {
-        false => {
-            println!("\n{} changes; nothing was changed (--apply does it)", plan.changes());
-            Ok(())
-        }
+        false => say(&format!("\n{} changes; nothing was changed (--apply does it)\n", plan.changes())),
         true => change(&root, &plan),
     }
 }
@@ -71,12 +67,11 @@ fn change(root: &Root, plan: &host::tune::Plan) -> anyhow::Result<()> {
     let result = apply(plan, &mut Kernel(root.clone()), |undo| record.save(undo));
     match result {
         Ok(applied) => {
-            applied.left.iter().for_each(|left| println!("left alone: {left}"));
-            match applied.undo.len() {
-                0 => println!("\nnothing was changed: there is nothing to take back"),
-                changes => println!("\n{changes} changes made; anchorline tune --undo takes them back"),
-            }
-            Ok(())
+            let outcome = match applied.undo.len() {
+                0 => "nothing was changed: there is nothing to take back".to_owned(),
+                changes => format!("{changes} changes made; anchorline tune --undo takes them back"),
+            };
+            say(&format!("{}\n{outcome}\n", left_alone(&applied.left)))
         }
         Err(failure) => {
             keep(&record, &failure.remaining).with_context(|| failure.to_string())?;
@@ -92,12 +87,16 @@ fn change_back(root: &Root) -> anyhow::Result<()> {
     }
     let changes = record.load().with_context(|| UNDO_FILE.to_owned())?;
     let undone = undo(&changes, &mut Kernel(root.clone()));
-    undone.left.iter().for_each(|left| println!("left alone: {left}"));
-    println!("{} changes taken back", undone.back);
-    keep(&record, &undone.remaining)?;
+    let kept = keep(&record, &undone.remaining);
+    say(&format!("{}{} changes taken back\n", left_alone(&undone.left), undone.back))?;
+    kept?;
     let failed = undone.failed.join("; ");
     anyhow::ensure!(undone.remaining.is_empty(), "not changed back, so it stays in {UNDO_FILE}: {failed}");
     Ok(())
+}
+
+fn left_alone(left: &[String]) -> String {
+    left.iter().map(|left| format!("left alone: {left}\n")).collect()
 }
 
 /// What could not be undone stays on record, so that --undo can try again, and nothing besides.
