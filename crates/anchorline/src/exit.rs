@@ -7,6 +7,31 @@ use std::process::ExitCode;
 /// Configuration or environment is wrong: to start again would change nothing.
 pub(crate) const UNUSABLE: u8 = 2;
 
+/// What was waited for did not come about in time; what was ordered is done all the same.
+const LATE: u8 = 3;
+
+/// That it was so, and all there is to tell, for standard output.
+#[derive(Debug)]
+struct Late(String);
+
+/// Prints `told` as what came of an order, and has the exit code tell that the time was up.
+pub(crate) fn late(told: String) -> anyhow::Error {
+    anyhow::Error::new(Late(told))
+}
+
+#[cfg(test)]
+pub(crate) fn is_late(error: &anyhow::Error) -> bool {
+    error.is::<Late>()
+}
+
+impl std::fmt::Display for Late {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Late {}
+
 /// An error that starting again does not mend.
 #[derive(Debug)]
 struct Unusable(anyhow::Error);
@@ -44,7 +69,14 @@ fn say_to(output: &mut impl Write, text: &str) -> anyhow::Result<()> {
 
 /// Says what went wrong, in one sentence on standard error, and turns it into an exit code.
 pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
-    let Err(error) = result else { return ExitCode::SUCCESS };
+    let error = match result.map_err(|error| error.downcast::<Late>()) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Ok(Late(told))) => match say(&told) {
+            Ok(()) => return ExitCode::from(LATE),
+            Err(error) => error,
+        },
+        Err(Err(error)) => error,
+    };
     // Who would read it may be gone.
     let _ = writeln!(stderr(), "anchorline: {error:#}");
     if error.is::<Unusable>() { ExitCode::from(UNUSABLE) } else { ExitCode::FAILURE }
@@ -53,6 +85,16 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_came_too_late_is_told_from_what_was_done_and_what_failed() {
+        let coded = |result| format!("{:?}", code(result));
+        let plain = |number: u8| format!("{:?}", ExitCode::from(number));
+        assert_eq!(coded(Ok(())), plain(0));
+        assert_eq!(coded(Err(anyhow::anyhow!("it failed"))), plain(1));
+        assert_eq!(coded(Err(unusable(anyhow::anyhow!("it is wrong")))), plain(2));
+        assert_eq!(coded(Err(late(String::new()))), plain(3));
+    }
 
     #[test]
     fn a_reader_that_has_enough_is_no_error_and_a_full_disk_is() {

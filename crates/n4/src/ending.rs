@@ -307,7 +307,11 @@ impl Node {
                 self.note_lost(&owner, ended);
                 self.has_restarted(&owner, stamp);
             }
-            Then::Told => self.bid_farewell(&owner),
+            Then::Told => {
+                // Others may have taken some of them over.
+                self.was_not_released(&owner, ended);
+                self.bid_farewell(&owner);
+            }
             Then::Nothing => self.note_stale(&owner, ended),
             Then::Over(asked) => self.association_is_over(owner.clone(), asked.as_ref()),
         }

@@ -10,6 +10,7 @@ use crate::node::Node;
 use crate::peers::Association;
 use machine::Time;
 use pfcp::{AssociationUpdateRequest, Cause, Message, flags};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// When their sessions have ended, control planes are told what these used, for so long at most.
@@ -45,6 +46,7 @@ impl Node {
         }
         let all = self.associations();
         all.iter().for_each(|node_id| self.go_on_with(node_id));
+        self.unreleased.clear();
         std::mem::take(&mut self.out)
     }
 
@@ -52,6 +54,7 @@ impl Node {
     pub fn stay_with(&mut self, node_id: &str, now: Time) -> Vec<Output> {
         self.now = self.now.max(now);
         self.go_on_with(node_id);
+        self.unreleased.remove(node_id);
         std::mem::take(&mut self.out)
     }
 
@@ -75,6 +78,23 @@ impl Node {
     /// Sessions of a control plane that have gone, as it did not release us in time.
     pub fn parted_with(&self, node_id: &str) -> usize {
         self.peers.get(node_id).map_or(0, |association| association.parted)
+    }
+
+    /// Control planes whose association was over, or is about to be, as they had not released us in time; and how many of their
+    /// sessions ended for that. Those of former orders, until one is taken back. Some may be associated again by now.
+    pub fn unreleased(&self) -> BTreeMap<String, usize> {
+        let ends = |association: &Association| association.farewell.is_some() && !association.is_over();
+        let is_over = |node_id: &str| !self.peers.get(node_id).is_some_and(ends);
+        let over = self.unreleased.iter().filter(|(node_id, _)| is_over(node_id));
+        over.map(|(node_id, ended)| (node_id.clone(), *ended)).collect()
+    }
+
+    /// An operator may order it of ever others, and never take that back.
+    pub(crate) fn was_not_released(&mut self, node_id: &str, sessions: usize) {
+        if self.unreleased.len() >= self.config.limits.peers {
+            self.unreleased.pop_first();
+        }
+        self.unreleased.insert(node_id.to_owned(), sessions);
     }
 
     /// The process is stopped, and not by a fault. Once nobody is left, leave has been taken: the next start serves again.
@@ -119,6 +139,7 @@ impl Node {
         let is_there = |it: &&mut Association| !has_left && it.farewell.is_none();
         let Some(association) = self.peers.get_mut(node_id).filter(is_there) else { return };
         association.ends = Some(until);
+        self.unreleased.remove(node_id);
         self.remember_endings(node_id);
         self.ask_to_leave(node_id, until - self.now);
     }
@@ -184,6 +205,7 @@ impl Node {
     fn is_farewell_over(&mut self, node_id: &str) -> bool {
         let farewell = self.peers.get(node_id).and_then(|association| association.farewell);
         if farewell.is_none() {
+            self.was_not_released(node_id, self.sessions.count_of(node_id));
             self.bid_farewell(node_id);
             self.end_sessions_of(node_id.to_owned(), Lost::Parting, Then::Told);
         }

@@ -87,6 +87,9 @@ pub struct Node {
     /// Sessions that are gone but for their last counts.
     pub(crate) late: Lates,
     pub(crate) strangers: Strangers,
+    /// Control planes that had not released us when their time was up, and how many of their sessions end for that, until the next
+    /// order.
+    pub(crate) unreleased: BTreeMap<String, usize>,
     pub(crate) counters: Counters,
     /// The highest number of a charging data record.
     pub(crate) last_cdr: u64,
@@ -147,6 +150,7 @@ impl Node {
             losses: Losses::default(),
             late: Lates::default(),
             strangers: Strangers::default(),
+            unreleased: BTreeMap::new(),
             counters: Counters::default(),
             last_cdr: start.last_cdr,
             leaving: BTreeMap::new(),

@@ -6,6 +6,7 @@ use crate::socket;
 use anyhow::Context;
 use n4::AssociationStatus;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,6 +67,10 @@ pub(crate) struct Done {
     /// Sessions of these that had gone before the order was taken back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) gone: u64,
+    /// Node IDs of those that had not released us when their time was up, and how many of their sessions ended for that: of the one
+    /// that was asked about, or of all.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) unreleased: BTreeMap<String, u64>,
     /// What was asked for by [`Order::Associations`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) associations: Vec<AssociationStatus>,

@@ -5,6 +5,7 @@ use super::predefined::{Granted, Tables, Wish};
 use machine::Time;
 use n4::{Node, Output};
 use session::Change;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -18,27 +19,34 @@ pub(super) struct Obeyed {
 
 /// Does what concerns the node and its predefined rules.
 pub(super) fn obey(node: &mut Node, tables: &mut Tables, order: Order, now: Time) -> Obeyed {
-    let mut gone = 0;
+    let (mut gone, mut unreleased) = (0, BTreeMap::new());
     let (outputs, asked) = match order {
         Order::Release { grace_s, peer: None } => leave(node, grace_s, now),
         Order::Release { grace_s, peer: Some(peer) } => leave_one(node, (&node_id(peer), grace_s), now),
         Order::Stay { peer: None } => {
             gone = node.associations().iter().map(|peer| node.parted_with(peer) as u64).sum();
+            unreleased = node.unreleased();
             stay(node, now)
         }
         Order::Stay { peer: Some(peer) } => {
             let peer = node_id(peer);
             gone = node.parted_with(&peer) as u64;
+            unreleased = node.unreleased();
+            unreleased.retain(|other, _| *other == peer);
             stay_with(node, &peer, now)
         }
-        Order::Leaving => (vec![], node.leaving()),
+        Order::Leaving => {
+            unreleased = node.unreleased();
+            (vec![], node.leaving())
+        }
         Order::Associations => {
             let done = Done { associations: node.overview(now), ..Done::default() };
             return Obeyed { done, ..Obeyed::default() };
         }
         Order::Predefined(wish) => return predefined(node, tables, wish, now),
     };
-    Obeyed { outputs, done: Done { asked, gone, ..Done::default() }, ..Obeyed::default() }
+    let unreleased = unreleased.into_iter().map(|(peer, sessions)| (peer, sessions as u64)).collect();
+    Obeyed { outputs, done: Done { asked, gone, unreleased, ..Done::default() }, ..Obeyed::default() }
 }
 
 /// Whatever is wrong changes nothing.

@@ -1,6 +1,8 @@
 //! Takes leave of control planes, or of one.
 
 use crate::cpe::control::{self, Done, Order};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -20,10 +22,12 @@ pub(super) struct Args {
     /// Ask only the control plane of this Node ID, as `ctl associations` tells it; all others are left alone.
     #[arg(long, value_name = "NODE-ID")]
     peer: Option<String>,
-    /// Wait until all have released us, or the time is up: then the node can be stopped and leaves no session behind.
+    /// Wait until all have released us, or the time is up: then the node can be stopped and leaves no session behind. It is said of each
+    /// which it was; where the time was up for one at least, the exit code is 3.
     #[arg(long)]
     wait: bool,
-    /// Take the order back: control planes may associate again, and those that have not released us make sessions again.
+    /// Take the order back: control planes may associate again, and those that have not released us make sessions again. For whom the time
+    /// was up before is said, with how many sessions that ended; with `--peer` the exit code is 3 then.
     #[arg(long, conflicts_with_all = ["grace", "wait"])]
     cancel: bool,
 }
@@ -34,8 +38,9 @@ impl Args {
         let peer = self.peer.clone();
         let order =
             if self.cancel { Order::Stay { peer } } else { Order::Release { grace_s: self.grace, peer } };
-        let done = control::order(control, order).await?;
-        if let Some(peer) = self.peer.as_ref().filter(|_| done.asked.is_empty()) {
+        let mut done = control::order(control, order).await?;
+        let is_unknown = done.asked.is_empty() && done.unreleased.is_empty();
+        if let Some(peer) = self.peer.as_ref().filter(|_| is_unknown) {
             anyhow::bail!(
                 "no control plane is associated as {peer}; `ctl associations` names those that are"
             );
@@ -43,45 +48,64 @@ impl Args {
         if self.wait && !done.asked.is_empty() {
             let most = Duration::from_secs(self.grace) + SPARE;
             let left = self.until_left(control, &done.asked);
-            super::progress::during("control planes are waited for", most, left).await?;
+            done.unreleased = super::progress::during("control planes are waited for", most, left).await?;
         }
-        if json {
-            return Ok(serde_json::to_string(&done)? + "\n");
+        let told = if json { serde_json::to_string(&done)? + "\n" } else { self.words(&done) };
+        match self.is_late(&done) {
+            true => Err(crate::exit::late(told)),
+            false => Ok(told),
         }
-        Ok(self.words(&done))
+    }
+
+    /// Whether what was waited for, or taken back, was over before it was done.
+    fn is_late(&self, done: &Done) -> bool {
+        !done.unreleased.is_empty() && (self.wait || (self.peer.is_some() && done.asked.is_empty()))
     }
 
     fn words(&self, done: &Done) -> String {
+        if !self.cancel && self.wait && !done.asked.is_empty() {
+            return done.asked.iter().map(|peer| format!("{}\n", became(peer, done))).collect();
+        }
         let gone = match done.gone {
             0 => String::new(),
             gone => format!("; {gone} sessions had gone already"),
         };
-        match (&done.asked[..], self.wait) {
-            (asked, _) if self.cancel && self.peer.is_some() => {
-                format!("no leave is taken of {}{gone}\n", asked.join(", "))
-            }
-            ([], _) if self.cancel => "no leave is taken; no control plane is associated\n".to_owned(),
-            (asked, _) if self.cancel => {
-                format!("no leave is taken; associated: {}{gone}\n", asked.join(", "))
-            }
-            ([], _) => "no control plane is associated, and none may associate\n".to_owned(),
-            (asked, false) => format!("asked to release within {} s: {}\n", self.grace, asked.join(", ")),
-            (asked, true) => format!("no longer associated: {}\n", asked.join(", ")),
+        let over: String = done.unreleased.keys().map(|peer| format!("{}\n", became(peer, done))).collect();
+        let asked = done.asked.join(", ");
+        match (done.asked.is_empty(), self.cancel) {
+            (true, true) if self.peer.is_some() => over,
+            (true, true) => format!("no leave is taken; no control plane is associated\n{over}"),
+            (false, true) if self.peer.is_some() => format!("no leave is taken of {asked}{gone}\n{over}"),
+            (false, true) => format!("no leave is taken; associated: {asked}{gone}\n{over}"),
+            (true, false) => "no control plane is associated, and none may associate\n".to_owned(),
+            (false, false) => format!("asked to release within {} s: {asked}\n", self.grace),
         }
     }
 
-    /// Of all that are left, or of the one that was asked.
-    async fn until_left(&self, control: &Path, asked: &[String]) -> anyhow::Result<()> {
+    /// Of all that are left, or of the one that was asked. Which of those that were asked had not released us in time.
+    async fn until_left(&self, control: &Path, asked: &[String]) -> anyhow::Result<BTreeMap<String, u64>> {
         let end = Instant::now() + Duration::from_secs(self.grace) + SPARE;
         loop {
-            let mut left = control::order(control, Order::Leaving).await?.asked;
+            let Done { asked: mut left, mut unreleased, .. } =
+                control::order(control, Order::Leaving).await?;
             left.retain(|left| self.peer.is_none() || asked.contains(left));
             if left.is_empty() {
-                return Ok(());
+                unreleased.retain(|peer, _| asked.contains(peer));
+                return Ok(unreleased);
             }
             anyhow::ensure!(Instant::now() < end, "the time is up and still associated: {}", left.join(", "));
             sleep(LOOK).await;
         }
+    }
+}
+
+/// What became of a control plane that was asked, in words.
+fn became(peer: &str, done: &Done) -> String {
+    match done.unreleased.get(peer) {
+        Some(sessions) => format!("{peer}: the time was up: {sessions} sessions ended"),
+        // Only its address is known of one that was asked to associate before.
+        None if peer.parse::<SocketAddr>().is_ok() => format!("{peer}: does not associate any more"),
+        None => format!("{peer}: released"),
     }
 }
 
@@ -98,6 +122,7 @@ mod tests {
             looks += u32::from(order == Order::Leaving);
             let is_known = |peer: &String| peer == "smf.example" || peer == "other.example";
             let asked = match order.clone() {
+                Order::Release { peer: Some(peer), .. } if peer == "gone.example" => vec![peer],
                 Order::Release { peer: Some(peer), .. } | Order::Stay { peer: Some(peer) } => {
                     vec![peer].into_iter().filter(is_known).collect()
                 }
@@ -105,10 +130,16 @@ mod tests {
                 _ if looks < 3 => vec!["smf.example".to_owned()],
                 _ => vec![],
             };
-            // One that was late: some of its sessions are over.
+            // One that was late: some of its sessions are over; and one for whom the time was up.
             let late = Order::Stay { peer: Some("smf.example".to_owned()) };
             let gone = if order == late { 7 } else { 0 };
-            answer.send(Done { asked, gone, ..Done::default() }).unwrap();
+            let is_told = match &order {
+                Order::Leaving => true,
+                Order::Stay { peer } => peer.as_ref().is_none_or(|peer| peer == "gone.example"),
+                _ => false,
+            };
+            let unreleased = if is_told { [("gone.example".to_owned(), 12)].into() } else { BTreeMap::new() };
+            answer.send(Done { asked, gone, unreleased, ..Done::default() }).unwrap();
         }
     }
 
@@ -127,18 +158,24 @@ mod tests {
             let all = |wait, cancel| async move { said(None, wait, cancel).await.unwrap() };
             assert_eq!(all(false, false).await, "asked to release within 60 s: smf.example\n");
             let begun = Instant::now();
-            assert_eq!(all(true, false).await, "no longer associated: smf.example\n");
+            assert_eq!(all(true, false).await, "smf.example: released\n");
             assert!(begun.elapsed() >= 2 * LOOK, "it did not look until they had left");
             assert_eq!(all(true, false).await, "no control plane is associated, and none may associate\n");
-            assert_eq!(all(false, true).await, "no leave is taken; no control plane is associated\n");
+            let over = "gone.example: the time was up: 12 sessions ended\n";
+            let none = format!("no leave is taken; no control plane is associated\n{over}");
+            assert_eq!(all(false, true).await, none);
             let one = Some("other.example");
             assert_eq!(said(one, false, true).await.unwrap(), "no leave is taken of other.example\n");
             let late = said(Some("smf.example"), false, true).await.unwrap();
             assert_eq!(late, "no leave is taken of smf.example; 7 sessions had gone already\n");
             // The fourth look is the last: it has left. Another one's time does not matter.
-            assert_eq!(said(one, true, false).await.unwrap(), "no longer associated: other.example\n");
+            assert_eq!(said(one, true, false).await.unwrap(), "other.example: released\n");
             let smf = said(Some("smf.example"), true, false).await.unwrap();
-            assert_eq!(smf, "no longer associated: smf.example\n");
+            assert_eq!(smf, "smf.example: released\n");
+            for (wait, cancel) in [(true, false), (false, true)] {
+                let late = said(Some("gone.example"), wait, cancel).await.unwrap_err();
+                assert_eq!((late.to_string().as_str(), crate::exit::is_late(&late)), (over, true));
+            }
             let nobody = said(Some("nobody"), false, false).await.unwrap_err().to_string();
             assert!(nobody.contains("no control plane is associated as nobody"), "{nobody}");
         });

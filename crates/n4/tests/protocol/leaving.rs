@@ -226,7 +226,7 @@ fn a_control_plane_is_asked_to_release_us_within_a_time() {
     assert_eq!(response.cause, Cause::RequestRejected);
     release_us(&mut lab);
     assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 0));
-    assert!(lab.node.leaving().is_empty());
+    assert!(lab.node.leaving().is_empty() && lab.node.unreleased().is_empty());
 }
 
 #[test]
@@ -239,6 +239,41 @@ fn who_does_not_release_us_in_time_is_released() {
     lab.pass(Duration::from_secs(2));
     assert_eq!((lab.node.sessions(), lab.associations.len(), lab.in_force.len()), (0, 0, 0));
     assert!(release(&mut lab, 50).is_none(), "there is nobody to ask");
+}
+
+/// Whoever waits for the release, or takes the order back, is told what it has cost.
+#[test]
+fn who_did_not_release_us_is_known_until_the_next_order() {
+    let mut lab = Lab::associated();
+    lab.associate(OTHER, 1);
+    lab.establish(metered(77, vec![urr(1, 0)]));
+    established(&mut lab, establishment(78));
+    let known = |lab: &Lab| lab.node.unreleased().into_iter().collect::<Vec<_>>();
+    release(&mut lab, 50).unwrap();
+    lab.pass(Duration::from_secs(50));
+    assert_eq!(told(&mut lab).len(), 1);
+    lab.pass(Duration::from_secs(1));
+    assert!(lab.node.leaving().is_empty() && lab.associations.is_empty());
+    let both = vec![("10.40.0.8".to_owned(), 0), ("10.40.0.9".to_owned(), 2)];
+    assert_eq!(known(&lab), both);
+    let outputs = lab.node.stay_with(&OTHER.to_string(), lab.time());
+    lab.carry_out_all(outputs);
+    assert_eq!(known(&lab), both[1..]);
+    // It is asked again, and obeys.
+    let outputs = lab.node.stay(lab.time());
+    lab.carry_out_all(outputs);
+    assert!(known(&lab).is_empty());
+    lab.associate(SMF, 1);
+    release_one(&mut lab, SMF, 50);
+    release_us(&mut lab);
+    lab.pass(Duration::from_secs(60));
+    assert!(known(&lab).is_empty());
+    // Released alone it may be back before anybody looks.
+    lab.associate(SMF, 1);
+    release_one(&mut lab, SMF, 1);
+    lab.pass(Duration::from_secs(2));
+    assert_eq!(set_up(&mut lab, SMF, 1), Cause::RequestAccepted);
+    assert_eq!(known(&lab), [("10.40.0.9".to_owned(), 0)]);
 }
 
 /// The reports that have come, by the control plane's names of their sessions.
