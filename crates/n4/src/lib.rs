@@ -87,5 +87,5 @@ pub use node::Node;
 pub use offline::Charging;
 pub use overview::{AssociationState, AssociationStatus};
 pub use pools::UePool;
-pub use predefined::{Predefined, PredefinedError, PredefinedRule};
+pub use predefined::{ComesOf, Predefined, PredefinedError, PredefinedRule};
 pub use table::{IeSupport, Standing, ie_support};

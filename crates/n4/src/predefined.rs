@@ -12,8 +12,12 @@ mod told;
 pub(crate) use renewal::Renewal;
 pub use table::{Predefined, PredefinedError, PredefinedRule};
 
+use crate::config::Config;
+use crate::node::Node;
+use crate::sessions::Session;
 use charging::Key;
-use rules::{ApplyAction, Far, FarId, Pdi, Pdr, PdrId, Qer, QerId, RuleError, RuleRef, Rules};
+use rules::{ApplyAction, Far, FarId, Pdi, Pdr, PdrId, Qer, QerId, RuleError, RuleRef, Rules, Seid};
+use serde::{Deserialize, Serialize};
 use session::{Extras, SessionRecord};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -177,6 +181,40 @@ impl Made {
         let free = || (first..).map(QerId).find(|id| !self.used_qers.contains(id)).unwrap_or(QerId(first));
         self.qers.entry(place).or_insert_with(|| rule.qer(free())).id
     }
+}
+
+/// The predefined rule that a PDR of the data plane comes of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComesOf {
+    /// The PDR, of an ID that the control plane has not given.
+    pub pdr: PdrId,
+    /// The rule's name.
+    pub rule: String,
+    /// The rule says that packets are dropped, whatever the control plane's FAR says.
+    pub drops: bool,
+}
+
+impl Node {
+    /// Which of a session's PDRs in the data plane come of predefined rules; none of a session that is not there.
+    pub fn come_of_predefined(&self, seid: Seid) -> Vec<ComesOf> {
+        let all = |session: &Session| comes_of(&session.record, &self.config);
+        self.sessions.peek(seid, all).unwrap_or_default()
+    }
+}
+
+/// Those of content rules' charging are parts of them.
+fn comes_of(record: &SessionRecord, config: &Config) -> Vec<ComesOf> {
+    let Some(extras) = record.extras.as_ref().filter(|extras| !extras.predefined.is_empty()) else {
+        return vec![];
+    };
+    let made = activated(&record.rules, extras, &config.predefined).into_iter();
+    let made = made.map(|(pdr, _, (_, rule))| ComesOf { pdr, rule: rule.name.clone(), drops: rule.drops });
+    let made: Vec<ComesOf> = made.collect();
+    let of = |whole: PdrId| made.iter().find(move |made| made.pdr == whole);
+    let parts = crate::offline::parts_of(record, config).into_iter();
+    let parts: Vec<_> =
+        parts.filter_map(|(pdr, whole)| Some(ComesOf { pdr, ..of(whole)?.clone() })).collect();
+    made.into_iter().chain(parts).collect()
 }
 
 /// The control plane's rule behind one that the data plane names.

@@ -4,9 +4,10 @@
 use super::predefined::{Granted, Wish};
 use crate::socket;
 use anyhow::Context;
-use n4::AssociationStatus;
+use n4::{AssociationStatus, ComesOf};
+use rules::Seid;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +46,10 @@ pub(crate) enum Order {
     Leaving,
     /// How associations stand.
     Associations,
+    /// Applications that rules may name.
+    Applications,
+    /// Which PDRs of a session come of predefined rules.
+    ComeOfPredefined(Seid),
     /// Predefined rules: which there are, and others.
     Predefined(Wish),
 }
@@ -74,6 +79,12 @@ pub(crate) struct Done {
     /// What was asked for by [`Order::Associations`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) associations: Vec<AssociationStatus>,
+    /// What was asked for by [`Order::Applications`]; none where it is not known, and every name is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) applications: Option<BTreeSet<String>>,
+    /// What was asked for by [`Order::ComeOfPredefined`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) come_of: Vec<ComesOf>,
     /// What came of [`Order::Predefined`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) predefined: Option<Granted>,

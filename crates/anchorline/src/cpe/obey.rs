@@ -43,6 +43,14 @@ pub(super) fn obey(node: &mut Node, tables: &mut Tables, order: Order, now: Time
             let done = Done { associations: node.overview(now), ..Done::default() };
             return Obeyed { done, ..Obeyed::default() };
         }
+        Order::Applications => {
+            let done = Done { applications: node.applications(), ..Done::default() };
+            return Obeyed { done, ..Obeyed::default() };
+        }
+        Order::ComeOfPredefined(seid) => {
+            let done = Done { come_of: node.come_of_predefined(seid), ..Done::default() };
+            return Obeyed { done, ..Obeyed::default() };
+        }
         Order::Predefined(wish) => return predefined(node, tables, wish, now),
     };
     let unreleased = unreleased.into_iter().map(|(peer, sessions)| (peer, sessions as u64)).collect();

@@ -1,15 +1,19 @@
 //! What would happen to a packet, for people.
 
 use super::drops::about;
+use super::names;
 use super::packet::{protocol_name, with_port};
 use super::values::{self, End, Protocol};
+use crate::settings::Settings;
 use anyhow::{Context, ensure};
 use dplink::{
     ExplainedAction, ExplainedApplication, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr,
     Explanation, Outcome, Question,
 };
+use n4::ComesOf;
 use packet::protocol;
-use rules::{ApplicationId, Instance, Interface, OuterHeader, QerId, Qfi, Teid};
+use rules::{ApplicationId, Instance, Interface, OuterHeader, PdrId, QerId, Qfi, Teid};
+use serde::Serialize;
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -51,9 +55,30 @@ pub(super) struct Args {
     application: Option<ApplicationId>,
 }
 
+/// As it is told.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    explanation: Explanation,
+    /// Which of the PDRs come of predefined rules, as far as the control plane is there to say.
+    predefined: Vec<ComesOf>,
+}
+
 impl Args {
-    /// As the data plane is asked.
-    pub(super) fn question(&self) -> anyhow::Result<Question> {
+    /// Asks, and says what was said.
+    pub(super) async fn execute(&self, settings: &Settings, json: bool) -> anyhow::Result<String> {
+        let instance = names::instance(settings, self.network_instance.as_deref())?;
+        let question = Question { instance, ..self.question()? };
+        if let Some(application) = &self.application {
+            names::check_application(&settings.control(), application).await?;
+        }
+        let explanation = crate::observer::explain(&settings.link(), question.clone()).await?;
+        let predefined = names::come_of(&settings.control(), &explanation).await;
+        super::say(&Told { explanation, predefined }, json, |told| text(&question, told))
+    }
+
+    /// As the data plane is asked, of the default network instance.
+    fn question(&self) -> anyhow::Result<Question> {
         let (ue, End { address: remote, port }) = (self.ue, self.to);
         ensure!(ue.is_ipv4() == remote.is_ipv4(), "--ue and --to are of different IP versions");
         let usual = if port.is_some() { Protocol::Number(protocol::UDP) } else { Protocol::Icmp };
@@ -71,7 +96,7 @@ impl Args {
         Ok(Question {
             is_down: self.down,
             ue,
-            instance: self.network_instance.as_deref().map_or(Instance::DEFAULT, Instance::of),
+            instance: Instance::DEFAULT,
             remote,
             protocol: number,
             ports,
@@ -85,7 +110,12 @@ impl Args {
 }
 
 /// Rule by rule, then the outcome.
-pub(super) fn text(question: &Question, explanation: &Explanation) -> String {
+fn text(question: &Question, Told { explanation, predefined }: &Told) -> String {
+    let comes_of = |pdr: PdrId| predefined.iter().find(|it| it.pdr == pdr);
+    let named = |pdr: PdrId| match comes_of(pdr) {
+        Some(ComesOf { rule, .. }) => format!("{pdr} (predefined rule \"{rule}\")"),
+        None => pdr.to_string(),
+    };
     let mut text = format!("packet:   {}\n", packet(question, explanation));
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{:<9} {value}", format!("{name}:"));
@@ -98,15 +128,16 @@ pub(super) fn text(question: &Question, explanation: &Explanation) -> String {
         line("of", of_application(question, taken_as));
     }
     for (pdr, why) in &explanation.tried {
-        line("tried", format!("{pdr} {why}"));
+        line("tried", format!("{} {why}", named(*pdr)));
     }
     match explanation.pdr {
-        Some(pdr) => line("rule", format!("{pdr} matches")),
+        Some(pdr) => line("rule", format!("{} matches", named(pdr))),
         None if explanation.session.is_some() => line("rule", "no PDR matches".to_owned()),
         None => {}
     }
     if let Some(explained) = &explanation.action {
-        line("action", action(explained));
+        let drops = explanation.pdr.and_then(comes_of).is_some_and(|it| it.drops);
+        line("action", action(explained, drops));
     }
     explanation.qers.iter().for_each(|qer| line("QER", rate(qer, question.is_down)));
     explanation.urrs.iter().for_each(|urr| line("URR", usage(urr)));
@@ -155,8 +186,10 @@ fn packet(question: &Question, explanation: &Explanation) -> String {
     text
 }
 
-fn action(action: &ExplainedAction) -> String {
+/// What is done; `drops`: a predefined rule says so if it is dropped.
+fn action(action: &ExplainedAction, drops: bool) -> String {
     match action {
+        ExplainedAction::Drop if drops => "the predefined rule's FAR says drop".to_owned(),
         ExplainedAction::Drop => "the FAR says drop".to_owned(),
         ExplainedAction::GateClosed => "none: the gate of a QER is closed".to_owned(),
         ExplainedAction::Buffer { notify: true } => {
@@ -286,7 +319,7 @@ pub(super) mod tests {
     fn every_rule_stands_in_words() {
         let question = question("--ue 10.60.0.1 --to 8.8.8.8:53 --down --tos 0xb8").unwrap();
         assert_eq!(
-            text(&question, &explanation()),
+            text(&question, &told(vec![])),
             "packet:   UDP 8.8.8.8:53 > 10.60.0.1:49152, to the user, tos 0xb8\n\
              session:  0x0000000000000001, 4 PDRs\n\
              of:       application video, as its first packets said\n\
@@ -299,6 +332,28 @@ pub(super) mod tests {
              next hop: 10.30.0.1 by port n3, Ethernet address known\n\
              outcome:  it would be dropped: quota_exhausted (A URR's quota is used up)\n"
         );
+    }
+
+    fn told(predefined: Vec<ComesOf>) -> Told {
+        Told { explanation: explanation(), predefined }
+    }
+
+    #[test]
+    fn what_comes_of_a_predefined_rule_has_its_name() {
+        let question = question("--ue 10.60.0.1 --to 8.8.8.8:53").unwrap();
+        let of = |pdr, rule: &str| ComesOf { pdr: PdrId(pdr), rule: rule.to_owned(), drops: rule == "ads" };
+        let mut told = told(vec![of(1, "video"), of(2, "ads")]);
+        told.explanation.action = Some(ExplainedAction::Drop);
+        let text = text(&question, &told);
+        for line in [
+            "tried:    PDR 1 (predefined rule \"video\") its SDF filter",
+            "rule:     PDR 2 (predefined rule \"ads\") matches\n",
+            "action:   the predefined rule's FAR says drop\n",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+        let json = serde_json::to_value(&told).unwrap();
+        assert_eq!((&json["pdr"], &json["predefined"][1]["rule"]), (&2.into(), &"ads".into()));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod explain;
 mod fixture;
 mod interval;
 mod matched;
+mod names;
 mod packet;
 mod peers;
 mod ports;
@@ -144,11 +145,7 @@ impl View {
             Self::Predefined(args) => args.execute(settings, json).await,
             Self::Release(args) => args.execute(&settings.control(), json).await,
             Self::Cdr(_) => Ok(String::new()),
-            Self::Explain(args) => {
-                let question = args.question()?;
-                let explanation = crate::observer::explain(link, question.clone()).await?;
-                say(&explanation, json, |explanation| explain::text(&question, explanation))
-            }
+            Self::Explain(args) => args.execute(settings, json).await,
         }
     }
 }

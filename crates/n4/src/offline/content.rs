@@ -80,10 +80,15 @@ fn make_room(rules: &mut Rules) {
 
 /// The PDR that one of the data plane's is a part of; itself, if of none.
 pub(crate) fn behind(record: &SessionRecord, config: &Config, pdr: PdrId) -> PdrId {
-    let (Some(charging), Some(_)) = (&config.charging, &record.charging) else { return pdr };
+    parts_of(record, config).into_iter().find(|(part, _)| *part == pdr).map_or(pdr, |(_, of)| of)
+}
+
+/// Which of the data plane's PDRs are parts of others.
+pub(crate) fn parts_of(record: &SessionRecord, config: &Config) -> Vec<(PdrId, PdrId)> {
+    let (Some(charging), Some(_)) = (&config.charging, &record.charging) else { return vec![] };
     let mut rules = Rules::clone(&record.rules);
     let extras = record.extras.as_ref().filter(|extras| !extras.predefined.is_empty());
     let keys = extras.map(|extras| predefined::expand(&mut rules, extras, &config.predefined));
     let parts = split_into(&mut rules, charging, &keys.unwrap_or_default());
-    parts.into_iter().find(|part| part.id == pdr).map_or(pdr, |part| part.of)
+    parts.into_iter().map(|part| (part.id, part.of)).collect()
 }

@@ -136,6 +136,13 @@ impl Node {
         self.pfds.others = Some(names);
     }
 
+    /// Applications that PDRs may name, as content rules lead to them or PFDs tell of them; `None` where all names are taken.
+    pub fn applications(&self) -> Option<BTreeSet<String>> {
+        let of_rules = self.pfds.others.iter().flatten().map(|name| name.to_string());
+        let all = || of_rules.chain(self.pfds.by_application.keys().cloned()).collect();
+        self.pfds.others.is_some().then(all)
+    }
+
     /// Content rules made of PFDs, with ids and precedence of [`rule_file::PFD_RULES`]. They change after
     /// [`Output::ContentRules`] alone.
     pub fn content_rules(&self) -> Vec<Rule> {

@@ -237,7 +237,9 @@ fn an_application_that_nobody_knows_is_refused() {
         Body::SessionEstablishmentResponse(response) => response,
         other => panic!("{other:?}"),
     };
+    assert_eq!(lab.node.applications(), None);
     lab.node.know_applications(["video"].map(Box::from).into());
+    assert_eq!(lab.node.applications(), Some(["video".to_owned()].into()));
     let refused = ask(&mut lab, named(701, "vidoe"));
     let why = (refused.cause, refused.offending_ie, refused.failed_rule_id);
     assert_eq!(why, (Cause::UnknownApplicationId, Some(ie::APPLICATION_ID), Some(FailedRuleId::Pdr(2))));

@@ -257,6 +257,24 @@ fn identifiers_never_clash_with_the_control_planes() {
     assert_eq!(rules(&lab, session).pdrs.len(), 5);
 }
 
+/// Operators know a rule by its name, not by an ID that the control plane has never heard of.
+#[test]
+fn it_is_known_which_pdrs_come_of_which_rules() {
+    let mut lab = lab();
+    let (session, _) = established(&mut lab, activating(&["family"]));
+    let made = lab.node.come_of_predefined(session);
+    let names: Vec<(&str, bool)> = made.iter().map(|it| (it.rule.as_str(), it.drops)).collect();
+    assert_eq!(names, [("ads", true), ("video", false), ("ads", true), ("video", false)]);
+    for it in &made {
+        let pdr = rules(&lab, session).pdrs.iter().find(|pdr| pdr.id == it.pdr).unwrap();
+        let filters = |name| if name == "ads" { "198.51.100.0/24" } else { "203.0.113.0/24" };
+        assert!(format!("{:?}", pdr.pdi.sdf_filters).contains(filters(&it.rule)), "{pdr:?} of {it:?}");
+    }
+    let (plain, _) = established(&mut lab, establishment(78));
+    assert!(lab.node.come_of_predefined(plain).is_empty());
+    assert!(lab.node.come_of_predefined(Seid(1)).is_empty());
+}
+
 #[test]
 fn packets_kept_are_told_of_by_the_control_planes_rule() {
     let mut lab = lab();
