@@ -110,7 +110,7 @@ drop_reasons! {
     GtpuIncomplete = "gtpu_incomplete",
     /// A tunnel that leads to no session, and no Error Indication could be sent.
     NoTunnel = "no_tunnel",
-    /// A packet from the core to an address no session has.
+    /// A packet to or from a user at an address that no session has.
     NoSession = "no_session",
     /// A user's packet that is not sound IPv4.
     UserPacketMalformed = "user_packet_malformed",

@@ -69,7 +69,7 @@ fn drops(lab: &Lab, node: &Node) -> Result<()> {
     let mut ping = lab.dn.command("ping");
     command::run(ping.args(["-c", "2", "-i", "0.2", "-W", "1", NOBODY]), command::SHORT)?;
     let told = node.ctl("drops")?;
-    says(&told, &["no_session", "A packet from the core to an address no session has."])?;
+    says(&told, &["no_session", "A packet to or from a user at an address that no session has."])?;
     let told = node.ctl("runtime --seconds 1")?;
     says(&told, &["cycles/packet", "1 sessions"])
 }

@@ -40,7 +40,7 @@ mod tests {
         let text = text(&statistics());
         assert!(text.find("no_session") < text.find("no_pdr"), "{text}");
         let line = text.lines().find(|line| line.starts_with("no_session")).unwrap();
-        assert!(line.contains(" 7 ") && line.contains(" 3.5  A packet from the core"), "{line}");
+        assert!(line.contains(" 7 ") && line.contains(" 3.5  A packet to or from a user"), "{line}");
     }
 
     #[test]
