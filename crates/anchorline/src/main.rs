@@ -13,6 +13,7 @@ mod layout;
 mod log;
 mod observer;
 mod plan;
+mod reach;
 mod settings;
 mod socket;
 mod tune;

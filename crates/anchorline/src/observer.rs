@@ -1,5 +1,6 @@
 //! Questions to a data plane engine, as an observer: who asks changes nothing of what sessions are.
 
+use crate::reach;
 use anyhow::{Context, bail};
 use dplink::frame::{self, Reader};
 use dplink::{
@@ -106,8 +107,10 @@ async fn converse<T>(
     command: Command,
     answer: impl Fn(Notice) -> Option<T>,
 ) -> anyhow::Result<T> {
-    let mut socket = UnixStream::connect(path).await.with_context(|| {
-        format!("no data plane runs at {}; is the node up, and is --config that of the node?", path.display())
+    let connected = UnixStream::connect(path).await;
+    let mut socket = connected.map_err(|error| {
+        let why = reach::unreached(&error, "data plane", path);
+        anyhow::Error::new(error).context(why)
     })?;
     let mut question = Vec::new();
     frame::write(&Command::Hello { version: VERSION, role: Role::Observer }, &mut question)?;

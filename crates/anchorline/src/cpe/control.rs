@@ -2,7 +2,7 @@
 //! JSON each way.
 
 use super::predefined::{Granted, Wish};
-use crate::socket;
+use crate::{reach, socket};
 use anyhow::Context;
 use n4::{AssociationStatus, ComesOf};
 use rules::Seid;
@@ -160,11 +160,9 @@ async fn converse(stream: UnixStream, tell: mpsc::Sender<Ordered>) -> anyhow::Re
 /// Orders something of the engine behind the socket at `path`.
 pub(crate) async fn order(path: &Path, order: Order) -> anyhow::Result<Done> {
     let conversation = async {
-        let mut stream = UnixStream::connect(path).await.with_context(|| {
-            format!(
-                "no control plane runs at {}; is the node up, and is --config that of the node?",
-                path.display()
-            )
+        let mut stream = UnixStream::connect(path).await.map_err(|error| {
+            let why = reach::unreached(&error, "control plane", path);
+            anyhow::Error::new(error).context(why)
         })?;
         stream.write_all((serde_json::to_string(&order)? + "\n").as_bytes()).await?;
         let mut line = String::new();

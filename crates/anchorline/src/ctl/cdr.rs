@@ -68,8 +68,10 @@ fn status(settings: &Settings) -> anyhow::Result<Option<Status>> {
         return Ok(None);
     }
     let file = status_file(settings);
-    let told = std::fs::read(&file).with_context(|| {
-        format!("no control plane engine has written {}; is the node up?", file.display())
+    let told = std::fs::read(&file).map_err(|error| {
+        let absent = || format!("no control plane engine has written {}; is the node up?", file.display());
+        let why = crate::reach::unreadable(&error, &file).unwrap_or_else(absent);
+        anyhow::Error::new(error).context(why)
     })?;
     Ok(Some(serde_json::from_slice(&told)?))
 }
