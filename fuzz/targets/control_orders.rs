@@ -11,6 +11,8 @@ mod content;
 mod cpe;
 #[path = "../../crates/anchorline/src/exit.rs"]
 mod exit;
+#[path = "../../crates/anchorline/src/reach.rs"]
+mod reach;
 #[path = "../../crates/anchorline/src/settings/mod.rs"]
 mod settings;
 #[path = "../../crates/anchorline/src/socket.rs"]
