@@ -44,7 +44,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("engine.sock");
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
         let owner = whose(&path);
         // Of this thread alone; an ordinary user may not either, and stays who it is.
         let asked = std::thread::spawn(move || {
