@@ -29,6 +29,7 @@ use crate::ber::Context;
 use crate::file::{self, Closure, Format, Frame};
 use crate::record::Cdr;
 use crate::zone::Zone;
+use formats::Untold;
 use machine::Time;
 use mark::Mark;
 use queue::Queue;
@@ -108,18 +109,19 @@ impl Spool {
     ) -> Result<Self, F::Error> {
         let mut spool = Self { settings, marks: vec![], is_unsure: true, waiting: Queue::default() };
         waiting.into_iter().for_each(|cdr| spool.add(cdr, now));
-        spool.restore(folder)?;
+        spool.is_unsure = !spool.restore(folder)?.is_empty();
         Ok(spool)
     }
 
-    fn restore<F: Folder>(&mut self, folder: &mut F) -> Result<(), F::Error> {
+    /// Looks up what the folder holds; says what it is yet to be told.
+    fn restore<F: Folder>(&mut self, folder: &mut F) -> Result<Untold, F::Error> {
         let Settings { formats, stream, .. } = &self.settings;
-        self.marks = formats::restore(formats, *stream, folder)?;
+        let (marks, untold) = formats::restore(formats, *stream, folder)?;
+        self.marks = marks;
         for name in folder.list()?.iter().filter(|name| mark::is_temporary(name)) {
             folder.remove(name)?;
         }
-        self.is_unsure = false;
-        Ok(())
+        Ok(untold)
     }
 
     /// Takes a record that the database has. They come in the order of their numbers.
@@ -158,7 +160,7 @@ impl Spool {
             return Ok(None);
         }
         if self.is_unsure {
-            self.restore(folder)?;
+            self.restore(folder)?.tell(folder)?;
         }
         let (taken, closure) = self.waiting.next_file(&self.settings, is_due);
         let cdrs = self.waiting.first(taken);
