@@ -71,8 +71,8 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     (ie::MEASUREMENT_INFORMATION, "SSPOC, ASPOC, CIAM", &[&[0x20], &[0x40], &[0x80]]),
     (
         ie::QER_CORRELATION_ID,
-        "one of sessions that are with another worker, where this session cannot come there, as it shares another one where it is, or as \
-         that worker is full (cause 75)",
+        "one of sessions that are with another worker, where this session cannot come there, as it shares another one where it is, as \
+         they are with several, or as that worker is full (cause 75)",
         &[],
     ),
     (ie::PACKET_RATE, "APRC", &[&[5, 0, 0, 9, 0, 1]]),

@@ -30,8 +30,22 @@ impl Settings {
 impl DpeSettings {
     /// Every key, and whether it is another.
     fn compared(&self, other: &Self) -> impl Iterator<Item = (&'static str, bool)> {
-        let Self { memory_mb, huge_pages, idle, idle_us, crew, sessions, pdrs, .. } = self;
-        let Self { framed_routes, flows, limits, echo, ports, routes, .. } = self;
+        // All of them by name: a key that is added and not compared here does not compile.
+        let Self {
+            memory_mb,
+            huge_pages,
+            idle,
+            idle_us,
+            crew,
+            sessions,
+            pdrs,
+            framed_routes,
+            flows,
+            limits,
+            echo,
+            ports,
+            routes,
+        } = self;
         let is_other_room = *sessions != other.sessions;
         let workers = [
             ("dpe.memory_mb", *memory_mb != other.memory_mb),
