@@ -236,11 +236,7 @@ impl Engine {
             }
             return Some(Notice::Applied { session, revision, removed: Vec::new() });
         }
-        let shared = placement::shared_meters(&desired.rules);
-        match self.placement.are_elsewhere((session, known.owner), &shared) {
-            true => self.gather(desired, &shared),
-            false => self.put_here(desired),
-        }
+        self.put_with_others(desired)
     }
 
     /// Gives a session to the worker that has it, or a new one to one.

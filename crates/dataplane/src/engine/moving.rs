@@ -108,6 +108,12 @@ impl Moves {
         self.settled.insert(session);
     }
 
+    /// Whether a session waits for its turn to move to a meter.
+    pub(super) fn gathers(&self, session: Seid) -> bool {
+        let is_it = |it: &Wanted| it.session == session && it.wish.cause == MoveCause::Meter;
+        self.wanted.iter().any(is_it)
+    }
+
     /// Whether commands about sessions wait.
     pub(super) fn is_holding(&self) -> bool {
         self.under_way.as_ref().is_some_and(|under_way| under_way.holds)
@@ -209,17 +215,18 @@ impl Engine {
         if self.moves.under_way.is_some() {
             return None;
         }
-        let wanted = self.moves.wanted.pop_front()?;
-        if wanted.wish.cause == MoveCause::Meter && !self.gathering.has(wanted.session) {
-            // It has been told to be something else.
-            return None;
+        let mut wanted = self.moves.wanted.pop_front()?;
+        if wanted.wish.cause == MoveCause::Meter {
+            match self.bound(wanted.session) {
+                Ok(to) => wanted.to = to,
+                Err(notice) => return notice,
+            }
         }
         let Some(known) = self.known.get(wanted.session) else {
-            // One that comes anew goes where it is to be at once.
-            return self.met(&wanted).or_else(|| self.stays(&wanted, None, Stay::Gone));
+            return self.stays(&wanted, None, Stay::Gone);
         };
         if known.owner == wanted.to {
-            return self.met(&wanted).or_else(|| told(&wanted, Ok(known.owner)));
+            return told(&wanted, Ok(known.owner));
         }
         let Some(revision) = known.applied.filter(|_| known.applied == known.ordered) else {
             return self.try_again(wanted);

@@ -3,6 +3,7 @@
 
 mod along;
 mod evening;
+mod gathering;
 mod staying;
 
 use super::applied;
