@@ -9,10 +9,10 @@ use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use std::path::{Path, PathBuf};
 
-/// Everything but bulk. Of the tunnelled packets all ICMP, and of the rest those whose IP identification ends in
-/// six zero bits: enough to judge, little enough to read in a second. The user's IP header begins 44 bytes after
-/// ours: IP 20, UDP 8, GTP-U 8 + 4, PDU session container 4; without a container it is only another sample.
-const N3_FILTER: &str = "not udp port 2152 or ip[53] = 1 or ip[49] & 63 = 0";
+/// Everything but bulk. Of the tunnelled packets (GTP-U messages of type 255) all ICMP, and of the rest those whose IP
+/// identification ends in six zero bits: enough to judge, little enough to read in a second. The user's IP header begins
+/// 44 bytes after ours: IP 20, UDP 8, GTP-U 8 + 4, PDU session container 4; without a container it is only another sample.
+const N3_FILTER: &str = "not udp port 2152 or ip[29] != 255 or ip[53] = 1 or ip[49] & 63 = 0";
 
 /// A capture under way.
 #[derive(Debug)]
