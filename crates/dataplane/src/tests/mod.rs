@@ -15,6 +15,7 @@ mod framed;
 mod frames_between;
 mod gateways;
 mod held;
+mod indications;
 mod instances;
 mod kept;
 mod lookups;
