@@ -1,6 +1,7 @@
 //! The control side of the workers: commands in, notices out. No socket, clock or thread.
 
 mod balance;
+mod claims;
 mod directors;
 mod evening;
 mod gathering;
@@ -9,6 +10,7 @@ mod heaps;
 mod history;
 mod known;
 mod leading;
+mod locating;
 mod looks;
 mod merge;
 mod moving;

@@ -16,6 +16,7 @@ mod sleepers;
 mod split;
 mod split_tunnel;
 mod tag;
+mod view;
 
 use self::split::SplitFlows;
 use crate::counters::{Counters, DropReason};
@@ -27,7 +28,7 @@ use crate::nodes;
 use crate::port::Port;
 use crate::punt::KernelSide;
 use crate::receipt::Receipt;
-use crate::state::{Ages, ContentCounts, Parcel, State};
+use crate::state::{Ages, Parcel, State};
 use crate::steering::{Handed, Handoff};
 use crate::trace::Tracer;
 pub use connect::{connect, connect_crew, connect_placed};
@@ -210,67 +211,6 @@ impl<P: Port> Worker<P> {
         if !self.rest.frames.is_empty() {
             self.run_rest();
         }
-    }
-
-    /// Orders that the last turn obeyed: as long as there are any, more may wait behind them.
-    pub fn obeyed(&self) -> usize {
-        self.obeyed
-    }
-
-    /// What this worker has counted.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// What content rules have found out.
-    pub fn content_counts(&self) -> ContentCounts {
-        self.state.content.counts()
-    }
-
-    /// What this worker's books say now.
-    pub fn books(&self) -> dplink::Books {
-        dplink::Books { held: self.held() as u64, ..self.counters.books() }
-    }
-
-    /// Packets that wait here for something.
-    fn held(&self) -> usize {
-        let gathered = self.state.fragments.waiting() as usize;
-        self.held.len() + self.kept.len() + self.awaited.len() + gathered
-    }
-
-    /// Packets that may go their way at once, without more memory for it.
-    #[cfg(test)]
-    pub(crate) fn room_to_resume(&self) -> usize {
-        self.resumed.capacity()
-    }
-
-    /// The packets that wait for the Ethernet address of their next hop.
-    #[cfg(test)]
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &[u8]> {
-        self.held.waiting().map(Buffer::data)
-    }
-
-    /// Flows it knows.
-    #[cfg(test)]
-    pub(crate) fn flows(&self) -> usize {
-        self.state.flows.len()
-    }
-
-    /// Makes a neighbour known, as if it had answered.
-    #[cfg(test)]
-    pub(crate) fn know(
-        &mut self,
-        port: PortIndex,
-        mac: packet::ethernet::MacAddress,
-        address: impl Into<IpAddr>,
-    ) {
-        let next_hop = crate::frame::NextHop::new(port, address);
-        let neighbours = &mut self.state.neighbours;
-        neighbours.find(next_hop, self.state.now_ns);
-        neighbours.learn(next_hop, mac, self.state.now_ns);
-        neighbours.requests.clear();
-        neighbours.learnt.clear();
-        neighbours.heard.clear();
     }
 
     /// Gives every packet of the vector to its fate, then sees to the neighbours.

@@ -7,12 +7,11 @@ use super::history::{History, Past};
 use super::known::{Known, Revision};
 use super::placement::Owner;
 use super::{Engine, EngineError};
-use crate::state::{Key, Leaving, Parcel, Refusal, Stay, user_key};
+use crate::state::{Leaving, Parcel, Refusal, Stay};
 use crate::worker::{Leg, Order};
-use dplink::{Command, Destination, MoveCause, Notice, Placed, Whose};
-use rules::{Instance, Seid};
+use dplink::{Command, MoveCause, Notice, Placed};
+use rules::Seid;
 use std::collections::{HashSet, VecDeque};
-use std::net::IpAddr;
 
 /// Moves that wait for their turn.
 pub(super) const WANTED_MAX: usize = 64;
@@ -53,6 +52,11 @@ impl Wish {
     /// Of somebody who names the session, and is told.
     pub(crate) fn asked(token: u64) -> Self {
         Self { token: Some(token), cause: MoveCause::Asked, is_dry: false }
+    }
+
+    /// Or who wants only to know whether it could.
+    pub(super) fn dry(self, is_dry: bool) -> Self {
+        Self { is_dry, ..self }
     }
 
     /// Of the engine, which chose the session.
@@ -152,42 +156,6 @@ impl Engine {
     #[cfg(test)]
     pub(crate) fn has_moves(&self) -> bool {
         self.moves.sessions() > 0
-    }
-
-    /// Says where a session is, or has it move.
-    pub(super) fn locate(&mut self, token: u64, whose: Whose, to: Option<Destination>) -> Option<Notice> {
-        let found = self.session(whose).and_then(|session| {
-            let placed = Placed { session, worker: self.owner(session), came_from: None };
-            match to.filter(|to| to.worker != placed.worker) {
-                None => Ok(Some(placed)),
-                Some(Destination { worker, is_dry }) => {
-                    let wish = Wish { is_dry, ..Wish::asked(token) };
-                    self.want(wish, session, worker).map(|()| None)
-                }
-            }
-        });
-        found
-            .map_or_else(|reason| Some(Err(reason)), |placed| placed.map(Ok))
-            .map(|outcome| Notice::Placed { token, outcome })
-    }
-
-    fn session(&self, whose: Whose) -> Result<Seid, String> {
-        if self.hands.len() == 1 {
-            return Err(ONE_WORKER.to_owned());
-        }
-        match whose {
-            Whose::User(ue, instance) => self.session_of(ue, instance),
-            Whose::Session(session) => {
-                let known = self.known.get(session).map(|_| session);
-                known.ok_or_else(|| format!("there is no session {session}"))
-            }
-        }
-    }
-
-    fn session_of(&self, ue: IpAddr, instance: Instance) -> Result<Seid, String> {
-        let key = user_key(ue).map(|key| Key::User(key, instance));
-        let session = key.and_then(|key| self.placement.holder(key));
-        session.ok_or_else(|| format!("no session has the address {ue}"))
     }
 
     /// Has a session move.

@@ -1,13 +1,13 @@
-//! Which worker gets a session, and what belongs to which session where several workers have them.
+//! Which worker gets a session.
 
 use super::balance::Loads;
+use super::claims::Claims;
 use crate::config::Limits;
-use crate::state::{KEYS_PER_SESSION, Key, Ports, Refusal, found_by, networks};
+use crate::state::{Key, Ports, Refusal};
 use crate::steering::{Buckets, Crew};
 use dplink::{Placements, WorkerLoad};
 use rules::{Rules, Seid};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// The worker of a session, until it moves.
 pub(super) type Owner = u8;
@@ -39,28 +39,6 @@ pub(crate) struct Placement {
     pub(super) loads: Loads,
 }
 
-/// Keys that sessions have, and will have once all orders that were given are obeyed. A worker knows those of its own sessions alone.
-#[derive(Default)]
-struct Claims {
-    by_key: HashMap<Key, Seid>,
-    by_session: HashMap<Seid, Claim>,
-    /// Of sessions that are being changed, what they have in the revisions that the change may leave in force: the worker may refuse
-    /// it. In the order they were given; there are as many as changes under way.
-    before: HashMap<Seid, Vec<Claim>>,
-    /// Meters that several sessions share, and where: these sessions have to be together.
-    shared: HashMap<u64, (Owner, usize)>,
-    /// Networks behind users, of all workers, and how many there may be: each worker has to know all.
-    routes: usize,
-    routes_max: usize,
-}
-
-#[derive(Default)]
-struct Claim {
-    revision: u64,
-    keys: SmallVec<[Key; 2]>,
-    shared: Shared,
-}
-
 /// Bytes of a `HashMap` that has come to so many entries, each of so many bytes: places are a power of two, an eighth of them
 /// stays free, and each has a byte of control.
 pub(super) const fn map_bytes(entries: usize, size: usize) -> usize {
@@ -73,11 +51,7 @@ impl Placement {
         if workers == 1 {
             return 0;
         }
-        let keys = 2 * KEYS_PER_SESSION * sessions;
-        map_bytes(keys, size_of::<(Key, Seid)>())
-            + map_bytes(sessions, size_of::<(Seid, Claim)>())
-            // Those that have no place in their claims.
-            + keys * size_of::<Key>()
+        Claims::bytes(sessions)
     }
 
     /// For the workers of a crew, which together hold no more than `limits` say.
@@ -90,7 +64,7 @@ impl Placement {
             room: crew.share(limits).sessions,
             loads: Loads::new(crew),
             placed: Placements::default(),
-            claims: Claims { routes_max: limits.framed_routes, ..Claims::default() },
+            claims: Claims::new(limits.framed_routes),
         }
     }
 
@@ -162,17 +136,13 @@ impl Placement {
     pub(super) fn claim(
         &mut self,
         session: (Seid, Owner),
-        (revision, keys): (u64, &[Key]),
+        claimed: (u64, &[Key]),
         shared: Shared,
     ) -> Result<(), Refusal> {
         if self.is_alone() {
             return Ok(());
         }
-        self.claims.check(session.0, keys)?;
-        self.claims.check_shared(session, &shared)?;
-        self.claims.supersede(session.0);
-        self.claims.enter(session, Claim { revision, keys: keys.into(), shared });
-        Ok(())
+        self.claims.claim(session, claimed, shared)
     }
 
     /// A session is in force in a revision: what it had before is free for others.
@@ -205,12 +175,12 @@ impl Placement {
 
     /// Whose a key is.
     pub(super) fn holder(&self, key: Key) -> Option<Seid> {
-        self.claims.by_key.get(&found_by(key)).copied()
+        self.claims.holder(key)
     }
 
     /// How many keys a session has.
     pub(super) fn keys(&self, session: Seid) -> usize {
-        self.claims.by_session.get(&session).map_or(0, |claim| claim.keys.len())
+        self.claims.keys(session)
     }
 
     /// Whether one of these meters is another sessions' already, with another worker than this one's.
@@ -227,9 +197,7 @@ impl Placement {
 
     /// Whether a session shares a meter with others, as they will be once all orders that were given are obeyed.
     pub(super) fn shares(&self, session: Seid) -> bool {
-        let shared = self.claims.by_session.get(&session).map(|claim| &claim.shared);
-        let sessions = |number: &u64| self.claims.shared.get(number).map_or(0, |(_, sessions)| *sessions);
-        shared.is_some_and(|shared| shared.iter().any(|number| sessions(number) > 1))
+        self.claims.shares(session)
     }
 
     /// A session has moved from one worker to another.
@@ -253,136 +221,6 @@ impl Placement {
         if let Some(count) = self.sessions.get_mut(usize::from(owner)) {
             *count = count.saturating_sub(1);
         }
-    }
-}
-
-impl Claims {
-    fn check(&self, session: Seid, keys: &[Key]) -> Result<(), Refusal> {
-        let holder = |key: &Key| self.by_key.get(&found_by(*key)).copied();
-        if let Some(taken) = keys.iter().find(|key| holder(key).is_some_and(|holder| holder != session)) {
-            return Err(Refusal::taken(*taken));
-        }
-        let own = self.by_session.get(&session).map_or(0, |claim| networks(&claim.keys));
-        match self.routes - own + networks(keys) > self.routes_max {
-            true => Err(Refusal::FramedRoutes),
-            false => Ok(()),
-        }
-    }
-
-    /// A meter is one rate only in one worker (TS 29.244 5.4.4): sessions that share it and are elsewhere already, or where there
-    /// is no room, cannot.
-    fn check_shared(&self, (session, owner): (Seid, Owner), shared: &Shared) -> Result<(), Refusal> {
-        match self.holders(session, shared).all(|holder| holder == owner) {
-            true => Ok(()),
-            false => Err(Refusal::MeterElsewhere),
-        }
-    }
-
-    /// Who has those of these meters that are other sessions' already.
-    fn holders(&self, session: Seid, shared: &Shared) -> impl Iterator<Item = Owner> {
-        let own = self.by_session.get(&session).map_or(&[][..], |claim| &claim.shared);
-        let has_it = |number: &u64| own.iter().filter(|own| *own == number).count();
-        let is_of_others = move |number: &u64, sessions: usize| sessions > has_it(number);
-        shared.iter().filter_map(move |number| {
-            let (holder, sessions) = self.shared.get(number)?;
-            is_of_others(number, *sessions).then_some(*holder)
-        })
-    }
-
-    fn enter(&mut self, (session, owner): (Seid, Owner), claim: Claim) {
-        for number in &claim.shared {
-            self.shared.entry(*number).or_insert((owner, 0)).1 += 1;
-        }
-        self.by_key.extend(claim.keys.iter().map(|key| (found_by(*key), session)));
-        self.routes += networks(&claim.keys);
-        self.by_session.insert(session, claim);
-    }
-
-    /// What a session has is what it had, should the change be refused.
-    fn supersede(&mut self, session: Seid) {
-        if let Some(claim) = self.take(session) {
-            // It is not anybody else's before the change is made.
-            self.by_key.extend(claim.keys.iter().map(|key| (found_by(*key), session)));
-            self.before.entry(session).or_default().push(claim);
-        }
-    }
-
-    fn applied(&mut self, session: Seid, revision: u64) {
-        let Some(before) = self.before.get_mut(&session) else { return };
-        let is_last = self.by_session.get(&session).is_some_and(|claim| claim.revision == revision);
-        let at = before.iter().position(|claim| claim.revision == revision);
-        let gone: Vec<Claim> = before.drain(..if is_last { before.len() } else { at.unwrap_or(0) }).collect();
-        gone.into_iter().for_each(|claim| self.let_go(session, &claim));
-    }
-
-    fn refused(&mut self, (session, owner): (Seid, Owner), revision: u64) {
-        if self.by_session.get(&session).is_some_and(|claim| claim.revision == revision) {
-            let Some(refused) = self.take(session) else { return };
-            if let Some(before) = self.before.get_mut(&session).and_then(Vec::pop) {
-                self.enter((session, owner), before);
-            }
-            return self.let_go(session, &refused);
-        }
-        let before = self.before.get_mut(&session).into_iter();
-        let refused: Vec<Claim> =
-            before.flat_map(|before| before.extract_if(.., |claim| claim.revision == revision)).collect();
-        refused.into_iter().for_each(|claim| self.let_go(session, &claim));
-    }
-
-    /// The keys of a claim that the session has by no other any more are nobody's.
-    fn let_go(&mut self, session: Seid, gone: &Claim) {
-        if self.before.get(&session).is_some_and(Vec::is_empty) {
-            self.before.remove(&session);
-        }
-        let before = self.before.get(&session).into_iter().flatten();
-        let others = before.chain(self.by_session.get(&session));
-        for key in &gone.keys {
-            self.by_key.remove(&found_by(*key));
-        }
-        self.by_key.extend(others.flat_map(|other| &other.keys).map(|key| (found_by(*key), session)));
-    }
-
-    fn release(&mut self, session: Seid) {
-        let claim = self.take(session);
-        for claim in self.before.remove(&session).into_iter().flatten().chain(claim) {
-            for key in &claim.keys {
-                self.by_key.remove(&found_by(*key));
-            }
-        }
-    }
-
-    /// Meters and networks are counted as they are to be.
-    fn take(&mut self, session: Seid) -> Option<Claim> {
-        let claim = self.by_session.remove(&session)?;
-        for key in &claim.keys {
-            self.by_key.remove(&found_by(*key));
-        }
-        self.routes -= networks(&claim.keys);
-        for number in &claim.shared {
-            let left = self.shared.get_mut(number).map(|(_, sessions)| {
-                *sessions -= 1;
-                *sessions
-            });
-            if left == Some(0) {
-                self.shared.remove(number);
-            }
-        }
-        Some(claim)
-    }
-
-    /// What a session may share with others that come is where the session is.
-    fn moved(&mut self, session: Seid, to: Owner) {
-        let shared = self.by_session.get(&session).map(|claim| claim.shared.clone()).unwrap_or_default();
-        for number in shared {
-            if let Some((owner, _)) = self.shared.get_mut(&number) {
-                *owner = to;
-            }
-        }
-    }
-
-    /// Where sessions are that share a meter with this one.
-    fn sharer(&self, shared: &Shared) -> Option<Owner> {
-        shared.iter().find_map(|number| self.shared.get(number)).map(|(owner, _)| *owner)
     }
 }
 
