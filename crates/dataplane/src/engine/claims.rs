@@ -1,4 +1,4 @@
-//! What belongs to which session where several workers have them: keys, networks behind users, and meters that several share.
+//! What belongs to which session where several workers have them: keys, networks behind users, meters that several share.
 
 use super::placement::{Owner, Shared, map_bytes};
 use crate::state::{KEYS_PER_SESSION, Key, Refusal, found_by, networks};

@@ -21,8 +21,8 @@ impl Gathering {
 }
 
 impl Engine {
-    /// Gives a session to its worker, once it is where the meters are that it is to share with others; it is refused where it
-    /// shares one with others here, or those there are in several places.
+    /// Gives a session to its worker, once it is where the meters are that it is to share with others; it is refused where
+    /// it shares one with others here, or those there are in several places.
     pub(super) fn put_with_others(&mut self, desired: Desired) -> Option<Notice> {
         match self.place_of_meters(&desired) {
             Ok(None) => self.put_here(desired),
@@ -60,8 +60,8 @@ impl Engine {
         None
     }
 
-    /// Where a session goes whose turn it is to move to its meters, as things are now: others that have them may have moved, come
-    /// and gone since it was told what to be, and it may have been told something else.
+    /// Where a session goes whose turn it is to move to its meters, as things are now: others that have them may have moved,
+    /// come and gone since it was told what to be, and it may have been told something else.
     ///
     /// # Errors
     /// What is told of one that need not, or cannot, go.
@@ -76,7 +76,7 @@ impl Engine {
         }
     }
 
-    /// A session is where it was to go, and becomes what it is to be; it goes on where that has become something else on its way.
+    /// A session is where it was to go, and becomes what it is to be; it goes on where that has become something else.
     pub(super) fn gathered(&mut self, session: Seid) -> Option<Notice> {
         let desired = self.gathering.0.remove(&session)?;
         self.put_with_others(desired)

@@ -1,4 +1,4 @@
-//! What rules the operator knows by name do to packets: drop, send to a portal, reset, mark, copy; and what FARs they take for it.
+//! What rules the operator knows by name do to packets: drop, send to a portal, reset, mark, copy; and by which FARs.
 
 use crate::common::personas::{accepted, established, rules};
 use crate::common::smf::{self, establishment};
