@@ -32,10 +32,6 @@ impl Port for Wire {
     fn allocate(&mut self) -> Option<HeapBuffer> {
         Some(HeapBuffer::new(&[]))
     }
-
-    fn is_contiguous(_: &HeapBuffer) -> bool {
-        true
-    }
 }
 
 fn config() -> Config {

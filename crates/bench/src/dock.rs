@@ -147,8 +147,4 @@ impl dataplane::Port for Dock {
     fn allocate(&mut self) -> Option<Mbuf> {
         self.pool.alloc()
     }
-
-    fn is_contiguous(buffer: &Mbuf) -> bool {
-        buffer.is_contiguous()
-    }
 }

@@ -47,10 +47,6 @@ impl dataplane::Port for End {
     fn allocate(&mut self) -> Option<Mbuf> {
         self.pool.alloc()
     }
-
-    fn is_contiguous(buffer: &Mbuf) -> bool {
-        buffer.is_contiguous()
-    }
 }
 
 /// The generator's ends.

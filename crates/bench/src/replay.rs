@@ -46,8 +46,4 @@ impl dataplane::Port for Replay {
     fn allocate(&mut self) -> Option<Mbuf> {
         self.pool.alloc()
     }
-
-    fn is_contiguous(buffer: &Mbuf) -> bool {
-        buffer.is_contiguous()
-    }
 }

@@ -1,5 +1,6 @@
 //! What a worker counts.
 
+use crate::frame::PortIndex;
 use crate::graph::NodeId;
 use crate::port::CLASSES_MAX;
 use crate::state::{ContentCounts, PathCounts};
@@ -282,6 +283,14 @@ impl Counters {
         self.drops = other.drops;
         self.nodes = other.nodes;
         self.ports.copy_from_slice(&other.ports);
+    }
+
+    /// A packet of so many bytes came in at a port.
+    #[inline(always)]
+    pub(crate) fn count_received(&mut self, port: PortIndex, bytes: usize) {
+        if let Some(port) = self.ports.get_mut(usize::from(port)) {
+            port.received_bytes += bytes as u64;
+        }
     }
 
     /// A vector of so many packets at a node, if there were any.

@@ -18,7 +18,7 @@ pub(crate) use sessions::{
     redirected, rules, served, six,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-pub(crate) use wire::{IN_PIECES, TestPort};
+pub(crate) use wire::TestPort;
 
 pub(crate) const N3: usize = 0;
 pub(crate) const N6: usize = 1;
@@ -136,7 +136,11 @@ impl Bench {
     }
 
     pub(crate) fn receive(&mut self, port: usize, frame: &[u8]) {
-        self.wires[port].0.borrow_mut().to_worker.push_back(HeapBuffer::new(frame));
+        self.receive_buffer(port, HeapBuffer::new(frame));
+    }
+
+    pub(crate) fn receive_buffer(&mut self, port: usize, buffer: HeapBuffer) {
+        self.wires[port].0.borrow_mut().to_worker.push_back(buffer);
     }
 
     pub(crate) fn sent(&mut self, port: usize) -> Vec<Vec<u8>> {

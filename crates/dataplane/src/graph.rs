@@ -9,6 +9,8 @@ use packet::Buffer;
 
 mod usual;
 
+pub(crate) use usual::DESCRIBED;
+
 /// A node is a plain function from a packet to where it goes next. It reads no clock, allocates nothing, logs nothing
 /// and never blocks; what it needs to know is in the state and in the packet's metadata.
 pub(crate) trait Node<B: Buffer> {
@@ -145,6 +147,8 @@ pub(crate) struct Run<'a, B> {
     pub(crate) packets: &'a mut [Packet<B>],
     /// Of them, the first so many were handed over: another worker has read them, and they go on from `flow`.
     pub(crate) handed: usize,
+    /// The others have just come in at ports, and are not counted yet.
+    pub(crate) are_new: bool,
     pub(crate) state: &'a mut State,
     pub(crate) counters: &'a mut Counters,
     /// Reads the cycle counter.
@@ -225,9 +229,15 @@ impl Graph {
     /// Puts a packet where it goes.
     #[inline(always)]
     fn leave<B: Buffer>(&mut self, run: &mut Run<'_, B>, place: u8, next: Next) {
+        self.leave_from(place, &mut run.packets[usize::from(place)], next);
+    }
+
+    /// Puts a packet, which is at this place, where it goes.
+    #[inline(always)]
+    fn leave_from<B>(&mut self, place: u8, packet: &mut Packet<B>, next: Next) {
         match next {
             Next::To(node) => self.waiting[node as usize].push(place),
-            Next::End(fate) => run.packets[usize::from(place)].meta.fate = fate,
+            Next::End(fate) => packet.meta.fate = fate,
         }
     }
 

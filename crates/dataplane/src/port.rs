@@ -35,7 +35,4 @@ pub trait Port {
     fn missed(&self) -> u64 {
         0
     }
-
-    /// Whether the packet lies in one piece, as [`Buffer`] promises; one that does not is dropped unread.
-    fn is_contiguous(buffer: &Self::Buffer) -> bool;
 }

@@ -96,6 +96,8 @@ pub struct Worker<P: Port> {
     vector: Vec<Packet<P::Buffer>>,
     /// Of the vector, the first so many were handed over by others.
     handed: usize,
+    /// The others have just come in at ports, and are to be counted there.
+    are_new: bool,
     trash: Vec<P::Buffer>,
     /// Packets whose session has changed, and that go their way now.
     resumed: Vec<Packet<P::Buffer>>,
@@ -159,6 +161,7 @@ impl<P: Port> Worker<P> {
     /// Runs what came in.
     fn run_received(&mut self, mut trace: Option<&mut Vec<Hop>>) {
         if !self.vector.is_empty() {
+            self.are_new = true;
             match self.tracer.take() {
                 None => self.run(NodeId::UsualInput, trace.as_deref_mut()),
                 Some(tracer) => self.run_watched(NodeId::UsualInput, tracer),
@@ -182,8 +185,9 @@ impl<P: Port> Worker<P> {
 
     fn run_graph(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
         let Self { vector, state, counters, clock, .. } = self;
-        let handed = std::mem::take(&mut self.handed);
-        self.graph.run(start, Run { packets: vector, handed, state, counters, clock: *clock, trace });
+        let (handed, are_new) = (std::mem::take(&mut self.handed), std::mem::take(&mut self.are_new));
+        self.graph
+            .run(start, Run { packets: vector, handed, are_new, state, counters, clock: *clock, trace });
     }
 
     /// As [`Worker::run`], of packets that came in, for somebody who wants to see what becomes of some of them.

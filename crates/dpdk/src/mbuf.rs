@@ -34,13 +34,6 @@ impl Mbuf {
         NonNull::new(raw).map(|raw| Self { raw })
     }
 
-    /// Whether the packet is in one piece. Where it is not, [`Buffer`] sees its first piece only, which then can
-    /// change at the front only.
-    #[inline]
-    pub fn is_contiguous(&self) -> bool {
-        self.mbuf().nb_segs == 1
-    }
-
     /// Bytes of the packet, all pieces counted.
     #[inline]
     pub fn total_bytes(&self) -> usize {
@@ -108,6 +101,12 @@ impl Buffer for Mbuf {
         mbuf.data_len += room;
         mbuf.pkt_len += u32::from(room);
         Some(self.data_mut())
+    }
+
+    /// Where it is not, [`Buffer`] sees the packet's first piece only, which then can change at the front only.
+    #[inline]
+    fn is_contiguous(&self) -> bool {
+        self.mbuf().nb_segs == 1
     }
 
     #[inline]

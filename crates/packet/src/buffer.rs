@@ -13,6 +13,11 @@ pub trait Buffer: Sized {
     /// The packet.
     fn data_mut(&mut self) -> &mut [u8];
 
+    /// Whether the packet lies in one piece, as all else here promises; one that does not is to be dropped unread.
+    fn is_contiguous(&self) -> bool {
+        true
+    }
+
     /// Grows the packet by `n` bytes at the front and returns the packet, its first `n` bytes undefined.
     /// `None`, and no change, without the room.
     fn prepend(&mut self, n: usize) -> Option<&mut [u8]>;
@@ -56,6 +61,7 @@ pub trait Buffer: Sized {
 pub struct HeapBuffer {
     room: Vec<u8>,
     packet: Range<usize>,
+    in_pieces: bool,
 }
 
 impl HeapBuffer {
@@ -74,7 +80,12 @@ impl HeapBuffer {
         if let Some(packet) = room.get_mut(headroom..end) {
             packet.copy_from_slice(bytes);
         }
-        Self { room, packet: headroom..end }
+        Self { room, packet: headroom..end, in_pieces: false }
+    }
+
+    /// What is seen of a packet that lies in several pieces: the first.
+    pub fn in_pieces(bytes: &[u8]) -> Self {
+        Self { in_pieces: true, ..Self::new(bytes) }
     }
 }
 
@@ -87,13 +98,17 @@ impl Buffer for HeapBuffer {
         self.room.get_mut(self.packet.clone()).unwrap_or_default()
     }
 
+    fn is_contiguous(&self) -> bool {
+        !self.in_pieces
+    }
+
     fn prepend(&mut self, n: usize) -> Option<&mut [u8]> {
         self.packet.start = self.packet.start.checked_sub(n)?;
         Some(self.data_mut())
     }
 
     fn append(&mut self, n: usize) -> Option<&mut [u8]> {
-        let end = self.packet.end.checked_add(n).filter(|end| *end <= self.room.len())?;
+        let end = self.packet.end.checked_add(n).filter(|end| *end <= self.room.len() && !self.in_pieces)?;
         self.packet.end = end;
         Some(self.data_mut())
     }
@@ -104,7 +119,8 @@ impl Buffer for HeapBuffer {
     }
 
     fn truncate(&mut self, length: usize) -> Option<()> {
-        let end = self.packet.start.checked_add(length).filter(|end| *end <= self.packet.end)?;
+        let end = self.packet.start.checked_add(length);
+        let end = end.filter(|end| *end <= self.packet.end && !self.in_pieces)?;
         self.packet.end = end;
         Some(())
     }

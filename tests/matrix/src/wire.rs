@@ -52,8 +52,4 @@ impl Port for Wire {
         buffer.truncate(0)?;
         Some(buffer)
     }
-
-    fn is_contiguous(_: &HeapBuffer) -> bool {
-        true
-    }
 }

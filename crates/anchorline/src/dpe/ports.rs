@@ -60,10 +60,6 @@ impl dataplane::Port for Port {
         }
         self.missed.get()
     }
-
-    fn is_contiguous(buffer: &Mbuf) -> bool {
-        buffer.is_contiguous()
-    }
 }
 
 /// The ports of all workers.

@@ -37,10 +37,6 @@ impl dataplane::Port for Silence {
     fn allocate(&mut self) -> Option<HeapBuffer> {
         None
     }
-
-    fn is_contiguous(_: &HeapBuffer) -> bool {
-        true
-    }
 }
 
 struct Lab {

@@ -35,10 +35,6 @@ impl Port for Wire {
     fn allocate(&mut self) -> Option<HeapBuffer> {
         Some(roomy(&[]))
     }
-
-    fn is_contiguous(_: &HeapBuffer) -> bool {
-        true
-    }
 }
 
 /// As much room as the port's driver gives, whatever the frame: some become longer.

@@ -4,7 +4,7 @@
 
 mod chunk;
 
-use super::{AHEAD, Graph, Hop, Next, Node, NodeId, Run};
+use super::{Graph, Hop, Next, Node, NodeId, Run};
 use crate::frame::Packet;
 use crate::nodes::{Flow, UsualInput, Verdict};
 use crate::state::State;
@@ -17,10 +17,22 @@ fn chunk(start: usize, count: usize) -> Range<usize> {
     start.min(count)..(start + CHUNK).min(count)
 }
 
+/// So far ahead descriptions of packets are asked for: those before it were as the packets were received.
+pub(crate) const DESCRIBED: usize = 3 * CHUNK;
+
+/// Where packets go on that stay on the usual way.
+const fn onward(node: NodeId) -> Option<NodeId> {
+    match node {
+        NodeId::UsualInput => Some(NodeId::Flow),
+        NodeId::Flow => Some(NodeId::Verdict),
+        _ => None,
+    }
+}
+
 /// Asks for memory for those that wait.
 #[inline(always)]
 fn ask<B: Buffer>(run: &mut Run<'_, B>, waiting: &impl Waiting, what: impl Fn(&State, &mut Packet<B>)) {
-    waiting.for_each(|place| what(run.state, &mut run.packets[place]));
+    waiting.for_each(run.packets, |packet| what(run.state, packet));
 }
 
 impl Graph {
@@ -38,9 +50,9 @@ impl Graph {
     #[inline(always)]
     fn go_usual<B: Buffer, W: Waiting, const TRACED: bool>(&mut self, run: &mut Run<'_, B>) {
         let count = run.packets.len();
-        let (mut at_flow, mut at_verdict) = (W::none_of(0..0), W::none_of(0..0));
+        let (mut at_flow, mut at_verdict) = (W::all_of(0..0), W::all_of(0..0));
         let mut packets = [0; 3];
-        for packet in run.packets.iter_mut().skip(run.handed).take(AHEAD) {
+        for packet in run.packets.iter_mut().skip(run.handed).take(CHUNK) {
             <UsualInput as Node<B>>::ahead(run.state, packet);
         }
         for start in (0..count + 2 * CHUNK).step_by(CHUNK) {
@@ -50,61 +62,66 @@ impl Graph {
                     state.sessions.cells.prefetch_accounts(packet.meta.step);
                 });
             }
-            let new = chunk(start, count);
-            let handed = new.start..run.handed.clamp(new.start, new.end);
-            let mut to_flow = W::none_of(new.clone());
-            handed.clone().for_each(|place| to_flow.put(place, true));
-            let arrived = W::all_of(handed.end..new.end);
-            packets[0] +=
-                self.pass::<B, UsualInput, W, TRACED>(run, &arrived, Some((NodeId::Flow, &mut to_flow)));
-            ask(run, &to_flow, <Flow as Node<B>>::first);
-            let mut to_verdict = at_flow.none_of_these();
-            packets[1] +=
-                self.pass::<B, Flow, W, TRACED>(run, &at_flow, Some((NodeId::Verdict, &mut to_verdict)));
-            ask(run, &to_flow, <Flow as Node<B>>::ahead);
-            packets[2] += self.pass::<B, Verdict, W, TRACED>(run, &at_verdict, None);
-            (at_flow, at_verdict) = (to_flow, to_verdict);
+            // A burst of them all, as they are received, would hold the CPU up.
+            run.packets
+                .iter()
+                .skip(start + DESCRIBED)
+                .take(CHUNK)
+                .for_each(|packet| packet.buffer.prefetch());
+            let chunk = chunk(start, count);
+            let handed = run.handed.clamp(chunk.start, chunk.end) - chunk.start;
+            let mut arrived = W::all_of(chunk);
+            packets[0] += self.pass::<B, UsualInput, W, TRACED>(run, &mut arrived, handed);
+            ask(run, &arrived, <Flow as Node<B>>::first);
+            packets[1] += self.pass::<B, Flow, W, TRACED>(run, &mut at_flow, 0);
+            if start < 2 * CHUNK {
+                ask(run, &arrived, <Flow as Node<B>>::ahead);
+            }
+            packets[2] += self.pass::<B, Verdict, W, TRACED>(run, &mut at_verdict, 0);
+            (at_flow, at_verdict) = (arrived, at_flow);
         }
         for (node, packets) in [NodeId::UsualInput, NodeId::Flow, NodeId::Verdict].into_iter().zip(packets) {
             run.counters.count_vector(node, packets);
         }
     }
 
-    /// Takes those that wait at this node through it, mostly onward to the next, and says how many they were.
-    #[inline(always)]
+    /// Takes those that wait at this node through it, and says how many they were; those that go on to the next still wait.
+    /// Beside each, it asks for memory for a packet of a later chunk. A function of its own, as three nodes in one would have too
+    /// few registers.
+    #[inline(never)]
     fn pass<B: Buffer, N: Node<B>, W: Waiting, const TRACED: bool>(
         &mut self,
         run: &mut Run<'_, B>,
-        waiting: &W,
-        mut onward: Option<(NodeId, &mut W)>,
+        waiting: &mut W,
+        skipped: usize,
     ) -> usize {
         let mut count = 0;
         let mut others = Listed::none((0, Next::To(N::ID)));
-        waiting.for_each(|place| {
-            if N::ID == NodeId::UsualInput
-                && let Some(later) = run.packets.get_mut(place + AHEAD)
-            {
-                N::ahead(run.state, later);
+        let Run { packets, state, counters, trace, are_new, .. } = run;
+        let beside = if N::ID == NodeId::Verdict { 2 * CHUNK } else { CHUNK };
+        waiting.retain(packets, (skipped, beside), |other, packet| {
+            match (N::ID, other) {
+                (NodeId::UsualInput, Some(other)) => N::ahead(state, other),
+                (NodeId::Verdict, Some(other)) => <Flow as Node<B>>::ahead(state, other),
+                _ => {}
             }
+            let Some((place, packet)) = packet else { return false };
             count += 1;
-            let next = N::process(run.state, &mut run.packets[place]);
-            if TRACED && let Some(trace) = &mut run.trace {
+            if N::ID == NodeId::UsualInput && *are_new {
+                counters.count_received(packet.meta.port, packet.buffer.data().len());
+            }
+            let next = N::process(state, packet);
+            if TRACED && let Some(trace) = trace {
                 trace.push(Hop { place: place as u8, node: N::ID, next });
             }
-            let goes_on = match &mut onward {
-                Some((node, on)) => {
-                    let goes_on = next == Next::To(*node);
-                    on.put(place, goes_on);
-                    goes_on
-                }
-                None => false,
-            };
-            // It is here that packets turn out to be another worker's.
+            let goes_on = const { onward(N::ID) }.is_some_and(|node| next == Next::To(node));
+            // It is at the first that packets turn out to be another worker's.
             if W::IS_MIXED && N::ID == NodeId::UsualInput {
                 others.add_if(!goes_on, (place as u8, next));
             } else if !goes_on {
-                self.leave(run, place as u8, next);
+                self.leave_from(place as u8, packet, next);
             }
+            goes_on
         });
         others.items().iter().for_each(|(place, next)| self.leave(run, *place, *next));
         self.charge::<B, N>(run);

@@ -16,6 +16,10 @@ impl<B: Buffer> Node<B> for EthernetInput {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        // Such packets are usual ones for nobody.
+        if !packet.buffer.is_contiguous() {
+            return Next::drop(DropReason::NotContiguous);
+        }
         let Some(header) = ethernet::Header::parse(packet.buffer.data()) else {
             return Next::drop(DropReason::EthernetTruncated);
         };

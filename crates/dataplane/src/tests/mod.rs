@@ -45,7 +45,7 @@ mod ways_back;
 
 use crate::config::{Config, Limits};
 use crate::counters::DropReason;
-use crate::fixture::{Bench, IN_PIECES, N3, N6, config, rules};
+use crate::fixture::{Bench, N3, N6, config, rules};
 use crate::frame::NextHop;
 use dplink::{Command, Notice, Role, VERSION};
 use packet::HeapBuffer;
@@ -260,10 +260,23 @@ fn a_full_port_drops_and_the_books_still_balance() {
 #[test]
 fn a_packet_in_pieces_is_dropped_unread() {
     let mut bench = Bench::new();
-    bench.receive(N6, &[&[IN_PIECES], &to_user(1)[1..]].concat());
+    // As all others, a usual one and one that is not.
+    bench.receive_buffer(N6, HeapBuffer::in_pieces(&to_user(1)));
+    bench.receive_buffer(N6, HeapBuffer::in_pieces(&[0xef; 60]));
     bench.worker.turn(bench.now_ns);
-    assert_eq!(drops(&bench, DropReason::NotContiguous), 1);
+    assert_eq!(drops(&bench, DropReason::NotContiguous), 2);
     assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn all_bytes_that_came_in_are_counted_whatever_becomes_of_them() {
+    let mut bench = Bench::new();
+    let frames = [&to_user(1)[..], &[0xef; 60], &[1]];
+    frames.iter().for_each(|frame| bench.receive(N6, frame));
+    bench.receive_buffer(N6, HeapBuffer::in_pieces(&to_user(1)));
+    bench.worker.turn(bench.now_ns);
+    let port = bench.worker.counters().ports[N6];
+    assert_eq!((port.received, port.received_bytes), (4, 2 * to_user(1).len() as u64 + 61));
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn a_frame_of_the_vlan_goes_the_usual_way_and_leaves_in_the_other_vlan() {
     let tags = Tags::parse(&sent[0]).unwrap();
     assert_eq!((tags.outer, tags.inner, tags.ethertype), (Some(Tag::new(30)), None, 0x0800));
     assert_eq!(worker.counters().ports[N3].sent_bytes, 42 + 44 + 4);
+    assert_eq!(worker.counters().ports[N6].received_bytes, to_user(1).len() as u64 + 4);
     assert_eq!(worker.counters().nodes[crate::NodeId::EthernetInput as usize].packets, 0);
     assert!(worker.books().balanced());
 }
@@ -55,6 +56,7 @@ fn frames_of_other_vlans_and_of_none_are_dropped() {
     wires[N6].0.borrow_mut().to_worker.extend(frames);
     worker.turn(2);
     assert_eq!(worker.counters().drops[DropReason::OtherVlan as usize], 4);
+    assert_eq!(worker.counters().ports[N6].received_bytes, 3 * to_user(1).len() as u64 + 2 * 4 + 1);
     assert!(wires[N3].0.borrow().from_worker.is_empty());
     assert!(worker.books().balanced());
 }

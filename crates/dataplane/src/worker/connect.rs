@@ -102,6 +102,7 @@ impl<P: Port> Worker<P> {
             received: Vec::with_capacity(VECTOR),
             vector: Vec::with_capacity(VECTOR),
             handed: 0,
+            are_new: false,
             trash: Vec::with_capacity(TRASH_ROOM + LANE_ROOM),
             resumed: Vec::with_capacity(config.limits.kept.max(awaited.most())),
             awaited,

@@ -4,6 +4,7 @@ use super::{Worker, tag};
 use crate::config::PORTS_MAX;
 use crate::counters::DropReason;
 use crate::frame::{Packet, PortIndex, VECTOR};
+use crate::graph::DESCRIBED;
 use crate::port::Port;
 use packet::Buffer;
 
@@ -57,25 +58,27 @@ impl<P: Port> Worker<P> {
             None => port.receive(&mut self.received, limit),
             Some(class) => port.receive_class(class, &mut self.received, limit),
         };
-        self.received.iter().for_each(Buffer::prefetch);
+        let is_looked_at = config.ethernet || config.vlan.is_some();
+        let asked = if is_looked_at { received } else { DESCRIBED };
+        self.received.iter().take(asked).for_each(Buffer::prefetch);
         let arrived = if config.ethernet { &mut self.rest.arrived } else { &mut self.vector };
         let counters = &mut self.counters.ports[at];
         counters.received += self.received.len() as u64;
-        let mut are_plain = config.vlan.is_none();
-        for buffer in &self.received {
-            counters.received_bytes += buffer.data().len() as u64;
-            are_plain &= P::is_contiguous(buffer);
-        }
         let packet = |buffer| Packet { buffer, meta: *fresh };
-        if are_plain {
+        if !is_looked_at {
+            // Who reads them first counts their bytes: nobody waits for their descriptions here.
             arrived.extend(self.received.drain(..).map(packet));
             return received;
         }
         for mut buffer in self.received.drain(..) {
-            let taken = match P::is_contiguous(&buffer) {
+            let bytes = buffer.data().len();
+            let taken = match buffer.is_contiguous() {
                 true => tag::take_off(&mut buffer, config.vlan),
                 false => Err(DropReason::NotContiguous),
             };
+            // What others read, they count.
+            let left = if taken.is_ok() && !config.ethernet { buffer.data().len() } else { 0 };
+            counters.received_bytes += (bytes - left) as u64;
             match taken {
                 Ok(()) => arrived.push(packet(buffer)),
                 Err(reason) => {
