@@ -242,8 +242,12 @@ impl Meta {
 }
 
 /// One packet; its data starts at the layer the next node reads.
+///
+/// Its buffer stands last: where it stood first, the compiler copied what is known of a packet that comes in twice, as the first
+/// eight bytes, once written, might have been the beginning of that.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Packet<B> {
-    pub(crate) buffer: B,
     pub(crate) meta: Meta,
+    pub(crate) buffer: B,
 }

@@ -40,9 +40,10 @@ pub(super) trait Waiting: Sized {
         let start = self.start();
         let Some((_, packets)) = packets.split_at_mut_checked(start) else { return };
         let (these, others) = packets.split_at_mut(CHUNK.min(packets.len()));
+        let others = others.get_mut(ahead - CHUNK..).unwrap_or_default();
         self.begin();
         for turn in 0..these.len() {
-            let other = others.get_mut(turn + ahead - CHUNK);
+            let other = others.get_mut(turn);
             let place = self.taken_at(turn);
             let waits = match place {
                 Some(_) if turn < skipped => true,
