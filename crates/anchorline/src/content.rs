@@ -33,7 +33,7 @@ impl Format {
 }
 
 /// `[content]`: where rules come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sources {
     pub(crate) rules: PathBuf,
     pub(crate) categories: Vec<(Category, PathBuf)>,

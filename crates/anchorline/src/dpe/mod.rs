@@ -113,15 +113,12 @@ fn eal_config(dpe: &DpeSettings) -> EalConfig {
 }
 
 fn limits(settings: &Settings) -> Limits {
-    let limits = table_limits(&settings.dpe);
-    match &settings.content {
-        None => limits,
-        Some(content) => Limits {
-            inspections: content.inspections,
-            connections: content.enriched_connections,
-            connection_age_ns: content.connection_s * 1_000_000_000,
-            ..limits
-        },
+    let content = settings.content.clone().unwrap_or_default();
+    Limits {
+        inspections: content.inspections,
+        connections: content.enriched_connections,
+        connection_age_ns: content.connection_s * 1_000_000_000,
+        ..table_limits(&settings.dpe)
     }
 }
 

@@ -1,16 +1,33 @@
 //! What another value of takes a restart of the node, by key.
 
-use super::{DpeSettings, Settings};
+use super::{CrewSettings, DpeSettings, Settings};
+use crate::content::Sources;
 
 impl Settings {
     /// What both engines have to go by, and all their sessions, and is another here.
     pub(crate) fn another_data_plane(&self, other: &Self) -> Vec<&'static str> {
+        // All of them by name, here and below: a key that is added and not looked at does not compile. What is not bound is
+        // the control plane's, which begins anew (of `node_id` see below); of `charging` the data plane has a part.
+        let Self {
+            run_dir,
+            state_dir,
+            dpe,
+            content,
+            charging: _,
+            node_id: _,
+            advertised: _,
+            n4: _,
+            metrics: _,
+        } = self;
         let node = [
-            ("node.run_dir", self.run_dir != other.run_dir),
-            ("node.state_dir", self.state_dir != other.state_dir),
+            ("node.run_dir", *run_dir != other.run_dir),
+            ("node.state_dir", *state_dir != other.state_dir),
             ("[[charging.content]]", self.charged() != other.charged()),
         ];
-        let keys = node.into_iter().chain(self.dpe.compared(&other.dpe));
+        let (absent, other_absent) = (Sources::default(), Sources::default());
+        let content = content.as_ref().unwrap_or(&absent);
+        let other_content = other.content.as_ref().unwrap_or(&other_absent);
+        let keys = node.into_iter().chain(content.compared(other_content)).chain(dpe.compared(&other.dpe));
         keys.filter_map(|(key, is_another)| is_another.then_some(key)).collect()
     }
 
@@ -27,10 +44,24 @@ impl Settings {
     }
 }
 
+impl Sources {
+    /// Every key that the data plane goes by from its start, and whether it is another. Rules and categories it is told
+    /// while it runs.
+    fn compared(&self, other: &Self) -> [(&'static str, bool); 4] {
+        let Self { rules: _, categories: _, resolvers, inspections, connection_s, enriched_connections } =
+            self;
+        [
+            ("content.resolvers", *resolvers != other.resolvers),
+            ("content.inspections", *inspections != other.inspections),
+            ("content.connection_s", *connection_s != other.connection_s),
+            ("content.enriched_connections", *enriched_connections != other.enriched_connections),
+        ]
+    }
+}
+
 impl DpeSettings {
     /// Every key, and whether it is another.
     fn compared(&self, other: &Self) -> impl Iterator<Item = (&'static str, bool)> {
-        // All of them by name: a key that is added and not compared here does not compile.
         let Self {
             memory_mb,
             huge_pages,
@@ -46,16 +77,17 @@ impl DpeSettings {
             ports,
             routes,
         } = self;
+        let CrewSettings { workers, distributors, cpus, balance } = crew;
         let is_other_room = *sessions != other.sessions;
         let workers = [
             ("dpe.memory_mb", *memory_mb != other.memory_mb),
             ("dpe.huge_pages", *huge_pages != other.huge_pages),
             ("dpe.idle", *idle != other.idle),
             ("dpe.idle_us", *idle_us != other.idle_us),
-            ("dpe.workers", crew.workers != other.crew.workers),
-            ("dpe.cpus", crew.cpus != other.crew.cpus),
-            ("dpe.distributors", crew.distributors != other.crew.distributors),
-            ("dpe.balance", crew.balance != other.crew.balance),
+            ("dpe.workers", *workers != other.crew.workers),
+            ("dpe.cpus", *cpus != other.crew.cpus),
+            ("dpe.distributors", *distributors != other.crew.distributors),
+            ("dpe.balance", *balance != other.crew.balance),
         ];
         let tables = [
             ("dpe.sessions", is_other_room),
@@ -108,5 +140,26 @@ mod tests {
         let charged = "[charging]\ndirectory = \"/cdr\"\nformats = [\"json\"]\n[[charging.content]]\nrating_group = 8\n";
         let next = Settings::parse(&format!("{EXAMPLE}\n{charged}")).unwrap();
         assert_eq!(next.another_data_plane(&now), ["[[charging.content]]"]);
+    }
+
+    #[test]
+    fn of_content_what_the_data_plane_is_told_may_change_and_what_it_starts_with_is_named() {
+        let now = Settings::parse(EXAMPLE).unwrap();
+        let with =
+            |keys: &str| Settings::parse(&format!("{EXAMPLE}\n[content]\nrules = \"/r\"\n{keys}")).unwrap();
+        let told = with("[[content.category]]\nname = \"games\"\nfile = \"/hosts\"");
+        assert!(told.is_for_the_same_data_plane(&now) && now.is_for_the_same_data_plane(&told));
+        for (line, key) in [
+            ("resolvers = [\"192.0.2.53\"]", "content.resolvers"),
+            ("inspections = 100", "content.inspections"),
+            ("connection_s = 900", "content.connection_s"),
+            ("enriched_connections = 100", "content.enriched_connections"),
+        ] {
+            let next = with(line);
+            assert_eq!(next.another_data_plane(&told), [key]);
+            // Without the section, the data plane has what it would have by one that says none of it.
+            assert_eq!(next.another_data_plane(&now), [key]);
+            assert_eq!(now.another_data_plane(&next), [key]);
+        }
     }
 }

@@ -47,6 +47,20 @@ const CATEGORIES_MAX: usize = 64;
 /// Resolvers whose answers tell everybody.
 const RESOLVERS_MAX: usize = 64;
 
+/// What the data plane goes by where there is no section: as where one says none of it.
+impl Default for Sources {
+    fn default() -> Self {
+        Self {
+            rules: PathBuf::new(),
+            categories: vec![],
+            resolvers: vec![],
+            inspections: Inspections::default().0,
+            connection_s: ConnectionAge::default().0,
+            enriched_connections: EnrichedConnections::default().0,
+        }
+    }
+}
+
 pub(super) fn check(content: Content) -> Result<Sources, Refusal> {
     let Content { rules, category, resolvers, inspections, connection_s, enriched_connections } = content;
     if let Some(excess) = resolvers.get(RESOLVERS_MAX) {
