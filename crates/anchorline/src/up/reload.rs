@@ -13,6 +13,10 @@ use tokio::time::timeout;
 /// A folder that is away, as of a server that does not answer, must not keep the next signal waiting for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Associations last over a restart, and a control plane that knows the node by another name would not know whose reports it
+/// gets.
+const FAREWELL: &str = ", and before that `anchorline ctl release --wait`, as control planes are associated with the name it has";
+
 /// The configuration of each engine, which reads the file at every start of its own.
 pub(super) struct InForce {
     dpe: Arc<Settings>,
@@ -49,8 +53,14 @@ impl InForce {
     pub(super) async fn check(&self, args: &Args) -> anyhow::Result<()> {
         let next = args.load().context("the configuration is wrong")?;
         let mut others = next.another_data_plane(&self.dpe);
-        others.extend(next.is_another_node(&self.cpe).then_some("node.id"));
-        ensure!(others.is_empty(), "{}: another value takes a restart of the node", others.join(", "));
+        let is_another_node = next.is_another_node(&self.cpe);
+        others.extend(is_another_node.then_some("node.id"));
+        let before = if is_another_node { FAREWELL } else { "" };
+        ensure!(
+            others.is_empty(),
+            "{}: another value takes a restart of the node{before}",
+            others.join(", ")
+        );
         let now = Arc::clone(&self.cpe);
         let tried = timeout(PATIENCE, spawn_blocking(move || trial::of(&next, &now))).await;
         tried.with_context(|| format!("its files could not be tried in {PATIENCE:?}"))??
@@ -77,7 +87,8 @@ mod tests {
     #[tokio::test]
     async fn what_takes_a_restart_is_said_by_its_keys() {
         let renamed = said("id = \"10.40.0.2\"\n", "id = \"upf.example\"\n").await;
-        assert_eq!(renamed, "node.id: another value takes a restart of the node");
+        let farewell = "before that `anchorline ctl release --wait`, as control planes are associated with the name it has";
+        assert_eq!(renamed, format!("node.id: another value takes a restart of the node, and {farewell}"));
         let folders = said("/run/anchorline\"", "/run/other\"").await;
         assert_eq!(folders, "node.run_dir: another value takes a restart of the node");
     }
