@@ -7,8 +7,8 @@ mod tests;
 
 use super::values::{
     Balance, Device, DeviceHash, EchoN3, EchoPeriod, EchoT3, ExactRules, Flows, FramedRoutes, HugePages,
-    Idle, IdleUs, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface, Sessions, Side, Vlan,
-    Workers,
+    Idle, IdleUs, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface, Prefix, Sessions, Side,
+    Vlan, Workers,
 };
 use super::{
     CrewSettings, DpeSettings, PortSettings, Settings, advertised, charging, classes, crew, exact, limits, n4,
@@ -16,7 +16,7 @@ use super::{
 use ::n4::InterfaceTypes;
 use config::{NodeIdText, Refusal, Spanned};
 use content::Content;
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::Ipv4Net;
 use ports::{check_ports, check_route, is_ethernet};
 use rules::Instance;
 use serde::Deserialize;
@@ -120,7 +120,7 @@ pub(super) struct Port {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Route {
-    prefix: IpNet,
+    prefix: Prefix,
     via: Spanned<IpAddr>,
     network_instance: Option<Spanned<String>>,
 }
@@ -170,7 +170,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
 fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
     let crew = crew::check((dpe.workers, dpe.balance), dpe.cpus.as_ref(), dpe.distributors.as_ref())?;
     let route = |route: Route| dataplane::Route {
-        prefix: route.prefix,
+        prefix: route.prefix.0,
         via: route.via.into_inner(),
         instance: route.network_instance.map(|name| Instance::of(name.get_ref())),
     };

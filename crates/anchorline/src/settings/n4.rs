@@ -5,7 +5,7 @@ use super::advertised::{self, Advertised};
 use super::peers::{self, Peer};
 use super::predefined::{Group, Rule, predefined};
 use super::timers::{self, TimerSettings, Timers};
-use super::values::Listen;
+use super::values::{Listen, Prefix};
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, UePool};
@@ -83,7 +83,7 @@ pub(super) struct N4 {
 #[serde(deny_unknown_fields)]
 struct Pool {
     name: Spanned<String>,
-    prefix: Spanned<IpNet>,
+    prefix: Spanned<Prefix>,
     network_instance: Option<String>,
 }
 
@@ -175,13 +175,13 @@ fn check_pools(pools: &[Pool], networks: &[String]) -> Result<(), Refusal> {
         if others.iter().any(|other| other.name.get_ref() == pool.name.get_ref()) {
             return Err(Refusal::of(&pool.name, "another pool has this name"));
         }
-        let prefix = pool.prefix.get_ref();
+        let prefix = pool.prefix.get_ref().0;
         if matches!(prefix, IpNet::V6(prefix) if prefix.prefix_len() > 64) {
             return Err(Refusal::of(&pool.prefix, "each user gets a prefix of 64 bits: it cannot be longer"));
         }
         let overlaps = |other: &Pool| {
-            other.prefix.get_ref().contains(&prefix.network())
-                || prefix.contains(&other.prefix.get_ref().network())
+            other.prefix.get_ref().0.contains(&prefix.network())
+                || prefix.contains(&other.prefix.get_ref().0.network())
         };
         let of = network(pool, networks);
         let is_apart =
@@ -196,7 +196,7 @@ fn check_pools(pools: &[Pool], networks: &[String]) -> Result<(), Refusal> {
 fn pool(pool: Pool) -> UePool {
     UePool {
         name: pool.name.into_inner(),
-        prefix: pool.prefix.into_inner().trunc(),
+        prefix: pool.prefix.into_inner().0.trunc(),
         network_instance: pool.network_instance.map(|name| name.to_ascii_lowercase()),
     }
 }

@@ -1,6 +1,6 @@
 //! Values that are right by construction; each refusal says what is allowed.
 
-use ipnet::{Ipv4Net, Ipv6Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use rules::Interface;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -307,6 +307,32 @@ fn prefixed<Address: FromStr, Net: FromStr>(text: &str, usual: u8, why: &str) ->
         Ok(_) => format!("the length of its subnet's prefix is missing, as in \"{text}/{usual}\""),
         Err(_) => why.to_owned(),
     })
+}
+
+/// Addresses that have their first bits in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Prefix(pub(super) IpNet);
+
+impl TryFrom<String> for Prefix {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse().map(Self).map_err(|_| match text.parse() {
+            Ok(address) => {
+                format!("the length of the prefix is missing, as in \"{text}/{}\"", usual_length(address))
+            }
+            Err(_) => "a prefix is an IP address and a length, like 10.0.0.0/8 or 2001:db8::/32".to_owned(),
+        })
+    }
+}
+
+/// What a prefix that is written without its length has for one, most likely: what ends in zeros stands for many.
+fn usual_length(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(address) => 32 - address.to_bits().trailing_zeros() / 8 * 8,
+        IpAddr::V6(address) => 128 - address.to_bits().trailing_zeros() / 16 * 16,
+    }
 }
 
 /// Where PFCP is served.

@@ -138,7 +138,7 @@ pub(super) fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> 
         IpAddr::V4(via) => ipv4(port).is_some_and(|address| address.contains(via)),
         IpAddr::V6(via) => ipv6(port).is_some_and(|address| address.contains(via)),
     };
-    if route.prefix.addr().is_ipv4() != route.via.get_ref().is_ipv4() {
+    if route.prefix.0.addr().is_ipv4() != route.via.get_ref().is_ipv4() {
         return Err(Refusal::of(&route.via, "is not of the family of the prefix"));
     }
     match ports.iter().any(|port| is_of_network(port, route) && reaches(port)) {

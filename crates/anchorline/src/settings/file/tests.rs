@@ -53,11 +53,23 @@ fn errors_name_key_value_line_and_what_is_allowed() {
         ),
         ("10.40.0.2:8805", "2001:db8:4::2", "the port is missing, as in \"[2001:db8:4::2]:8805\""),
         ("10.40.0.2:8805", "upf.example:8805", "PFCP is served at an IP address and port"),
+        (
+            "\"0.0.0.0/0\"",
+            "\"10.0.0.0\"",
+            "prefix = \"10.0.0.0\": the length of the prefix is missing, as in \"10.0.0.0/8\"",
+        ),
+        ("\"0.0.0.0/0\"", "\"0.0.0.0\"", "the length of the prefix is missing, as in \"0.0.0.0/0\""),
+        ("\"0.0.0.0/0\"", "\"192.0.2.130\"", "as in \"192.0.2.130/32\""),
+        ("\"0.0.0.0/0\"", "\"2001:db8::\"", "as in \"2001:db8::/32\""),
+        ("\"0.0.0.0/0\"", "\"10.0.0.0/33\"", "a prefix is an IP address and a length, like 10.0.0.0/8"),
     ] {
         let message = error(from, to);
         assert!(message.contains(expected), "{message}");
     }
     assert!(error("mtu = 1500", "mtu = 12").starts_with("configuration, line "), "the line is named");
+    let line = 1 + EXAMPLE.lines().position(|line| line == "prefix = \"0.0.0.0/0\"").unwrap();
+    let named = format!("configuration, line {line}: prefix = ");
+    assert!(error("\"0.0.0.0/0\"", "\"10.0.0.0\"").starts_with(&named), "as is that of a table of an array");
 }
 
 #[test]

@@ -38,6 +38,12 @@ fn what_control_planes_may_find_besides() {
     assert_eq!(settings.unknown_application, UnknownApplication::Accept);
     let by_default = config::parse(EXAMPLE, check).unwrap().n4.unknown_application;
     assert_eq!(by_default, UnknownApplication::Refuse);
+    let bare = commented_in().replacen("10.60.0.0/16", "10.60.0.0", 1);
+    let refused = config::parse(&bare, check).unwrap_err().to_string();
+    assert!(
+        refused
+            .ends_with("prefix = \"10.60.0.0\": the length of the prefix is missing, as in \"10.60.0.0/16\"")
+    );
     let pools: Vec<_> = settings.ue_pools.iter().map(|pool| pool.prefix.to_string()).collect();
     assert_eq!(pools, ["10.60.0.0/16", "2001:db8:60::/48"]);
     assert_ne!(settings.predefined, ::n4::Predefined::default());
