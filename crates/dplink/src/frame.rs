@@ -116,7 +116,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Command, Desired, Role, VERSION};
+    use crate::{Command, ContentStatistics, Desired, Role, VERSION};
     use proptest::prelude::*;
     use rules::{Rules, Seid};
 
@@ -167,6 +167,20 @@ mod tests {
             let mut reader = Reader::default();
             reader.extend(&seid);
             assert_eq!(reader.take::<Seid>().unwrap(), Some(Seid(number)));
+        }
+    }
+
+    #[test]
+    fn a_revision_of_content_rules_is_its_number() {
+        for revision in [0, 0xeeb3_2352_0000_0001] {
+            let content = ContentStatistics { revision, waiting: 7, ..ContentStatistics::default() };
+            let (mut told, mut plain) = (Vec::new(), Vec::new());
+            write(&content, &mut told).unwrap();
+            write(&(revision, 7u64, [0u64; 7]), &mut plain).unwrap();
+            assert_eq!(told, plain);
+            let mut reader = Reader::default();
+            reader.extend(&told);
+            assert_eq!(reader.take::<ContentStatistics>().unwrap(), Some(content));
         }
     }
 

@@ -8,6 +8,7 @@
 mod balance;
 mod explain;
 pub mod frame;
+mod hex;
 mod message;
 mod statistics;
 mod trace;

@@ -131,6 +131,7 @@ pub struct WorkerStatistics {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentStatistics {
     /// Of the rules in force; 0 without.
+    #[serde(with = "crate::hex")]
     pub revision: u64,
     /// Flows that are looked at now.
     pub waiting: u64,

@@ -122,7 +122,7 @@ fn content(content: &dplink::ContentStatistics) -> String {
         return requests;
     }
     format!(
-        "content rules {revision:016x}: {detected} flows of an application, {undetected} of none, {encrypted} of both with \
+        "content rules {revision:#018x}: {detected} flows of an application, {undetected} of none, {encrypted} of both with \
          Encrypted ClientHello; {waiting} looked at, {displaced} displaced; {names} servers named by DNS\n{requests}"
     )
 }
@@ -147,8 +147,19 @@ mod tests {
         let told =
             serde_json::to_value(Told { statistics: statistics(), charging: charging.clone() }).unwrap();
         assert_eq!((&told["sessions"], &told["charging"]), (&serde_json::json!(2), &charging));
+        assert_eq!(told["workers"][0]["content"]["revision"], "0x0000000000000000");
         // Who reads no more than what the data plane counts finds it where it is.
         assert_eq!(serde_json::from_value::<Statistics>(told).unwrap(), statistics());
+    }
+
+    #[test]
+    fn a_revision_of_content_rules_has_more_digits_than_readers_of_json_keep_of_a_number() {
+        let mut statistics = statistics();
+        statistics.workers[0].content.revision = 0xeeb3_2352_0000_0001;
+        let told = serde_json::to_string(&statistics).unwrap();
+        assert!(told.contains(r#""content":{"revision":"0xeeb3235200000001","#), "{told}");
+        assert!(text(&statistics).contains("content rules 0xeeb3235200000001: "), "{}", text(&statistics));
+        assert_eq!(serde_json::from_str::<Statistics>(&told).unwrap(), statistics);
     }
 
     #[test]
