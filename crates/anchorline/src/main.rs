@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         Role::Cpe(args) => cpe::run(&args),
         Role::Ran(args) => args.execute(),
         Role::Bench(args) => args.execute(),
-        Role::Traffic(args) => args.execute(),
+        Role::Traffic(args) => args.execute().and_then(|told| exit::say(&told)),
         Role::Ctl(args) => ctl::run(&args),
         Role::Doctor(args) => doctor::run(&args),
         Role::Plan(args) => plan::run(&args),

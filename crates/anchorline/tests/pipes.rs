@@ -20,6 +20,8 @@ fn whoever_has_read_enough_ends_what_prints_in_silence() -> Result<(), Box<dyn E
     let rule = "[[n4.predefined_rule]]\nname = \"ads\"\nfilters = [\"permit out ip from any to assigned\"]\n";
     std::fs::write(&rules, rule)?;
     let rules = rules.to_str().ok_or("the file has no name")?;
+    let capture = folder.path().join("10.pcap");
+    let capture = capture.to_str().ok_or("the capture has no name")?;
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/upf.toml");
     let report = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/report/steering.json");
     for words in [
@@ -28,6 +30,8 @@ fn whoever_has_read_enough_ends_what_prints_in_silence() -> Result<(), Box<dyn E
         &["tune", "--root", root],
         &["tune", "--root", root, "--json"],
         &["plan", "scaling", "--cores", "4", "--report", report],
+        &["traffic", "profiles"],
+        &["traffic", "pcap", capture, "--packets", "10"],
         &["ctl", "predefined", "put", "--check", rules, "--config", config],
     ] {
         let ended = unread(words)?;

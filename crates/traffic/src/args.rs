@@ -7,7 +7,6 @@ use crate::profile::{PROFILES, Profile, profile};
 use crate::record::record;
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Traffic models, and captures of their packets.
@@ -67,20 +66,17 @@ const PACKETS_MAX: u64 = 10_000_000;
 const FLOWS_MAX: u32 = 16_000_000;
 
 impl Args {
-    /// Lists or writes.
+    /// Lists or writes, and gives what there is to tell whoever asked.
     ///
     /// # Errors
     /// Parameters that cannot be, or a file that cannot be written.
-    pub fn execute(&self) -> anyhow::Result<()> {
+    pub fn execute(&self) -> anyhow::Result<String> {
         match &self.what {
-            What::Profiles => {
-                let text: String = PROFILES.iter().map(described).collect();
-                Ok(io::stdout().write_all(text.as_bytes())?)
-            }
+            What::Profiles => Ok(PROFILES.iter().map(described).collect()),
             What::Rules(rules) => {
                 let text: String = catalogue::applications().map(|rule| format!("{rule}\n")).collect();
-                std::fs::write(&rules.file, text)
-                    .with_context(|| format!("{} cannot be written", rules.file.display()))
+                let unwritten = || format!("{} cannot be written", rules.file.display());
+                std::fs::write(&rules.file, text).with_context(unwritten).map(|()| String::new())
             }
             What::Pcap(pcap) => pcap.execute(),
         }
@@ -88,13 +84,12 @@ impl Args {
 }
 
 impl Pcap {
-    fn execute(&self) -> anyhow::Result<()> {
+    fn execute(&self) -> anyhow::Result<String> {
         let profile = self.model()?;
         let mut flows = Flows::new(&profile, Endpoints::EXAMPLE, self.seed)?;
         let recorded = record(&mut flows, self.packets, &self.file, self.labels.as_deref())?;
-        writeln!(
-            io::stdout(),
-            "{}: {} packets ({} up, {} bytes) of {} flows, profile {} version {}, seed {}",
+        Ok(format!(
+            "{}: {} packets ({} up, {} bytes) of {} flows, profile {} version {}, seed {}\n",
             self.file.display(),
             recorded.packets,
             recorded.uplink,
@@ -103,8 +98,7 @@ impl Pcap {
             profile.name,
             profile.version,
             self.seed,
-        )?;
-        Ok(())
+        ))
     }
 
     fn model(&self) -> anyhow::Result<Profile> {
