@@ -140,7 +140,7 @@ impl View {
             }
             Self::Trace(args) => say(&args.trace(link).await?, json, trace::text),
             Self::Balance(args) => args.execute(link, json).await,
-            Self::Sessions(args) => args.execute(link, json).await,
+            Self::Sessions(args) => args.execute(settings, json).await,
             Self::Rules(args) => args.execute_on(settings.content.as_ref(), link, json).await,
             Self::Predefined(args) => args.execute(settings, json).await,
             Self::Release(args) => args.execute(&settings.control(), json).await,

@@ -1,9 +1,9 @@
 //! At which worker a user's session is, and how it gets to another.
 
+use super::names;
+use crate::settings::Settings;
 use dplink::{Destination, Placed, Whose};
-use rules::Instance;
 use std::net::IpAddr;
-use std::path::Path;
 
 /// Whose, and what about it.
 #[derive(clap::Args)]
@@ -42,13 +42,13 @@ struct User {
 
 impl Args {
     /// Asks the data plane, and says what it said.
-    pub(super) async fn execute(&self, link: &Path, json: bool) -> anyhow::Result<String> {
+    pub(super) async fn execute(&self, settings: &Settings, json: bool) -> anyhow::Result<String> {
         let (user, to) = match &self.deed {
             Deed::Where(user) => (user, None),
             Deed::Move { user, worker } => (user, Some(Destination { worker: *worker, is_dry: false })),
         };
-        let instance = user.network_instance.as_deref().map_or(Instance::DEFAULT, Instance::of);
-        let placed = crate::observer::locate(link, Whose::User(user.ue, instance), to).await?;
+        let instance = names::instance(settings, user.network_instance.as_deref())?;
+        let placed = crate::observer::locate(&settings.link(), Whose::User(user.ue, instance), to).await?;
         super::say(&placed, json, text)
     }
 }
@@ -65,6 +65,26 @@ pub(super) fn text(placed: &Placed) -> String {
 mod tests {
     use super::*;
     use rules::Seid;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// No node is asked: it tells only whether the user is there, and of another network instance none is.
+    #[test]
+    fn a_network_instance_that_no_port_has_is_refused_by_its_name() {
+        let settings = Settings::parse(include_str!("../../../../config/upf.toml")).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for deed in [&["where"][..], &["move", "--worker", "1"]] {
+            let user = ["--ue", "10.60.0.1", "--network-instance", "intrnet"];
+            let words = ["sessions"].iter().chain(deed).chain(&user);
+            let Line { args } = clap::Parser::try_parse_from(words).unwrap();
+            let refused = runtime.block_on(args.execute(&settings, true)).unwrap_err().to_string();
+            assert_eq!(refused, "no port is of network instance intrnet; there is none");
+        }
+    }
 
     #[test]
     fn it_is_said_whether_a_session_moved() {
