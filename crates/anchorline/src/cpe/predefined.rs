@@ -39,6 +39,9 @@ pub(crate) struct Entry {
     /// What it says, as TOML; of those of the configuration the file says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
+    /// Of a rule in force that has one: where PDRs that activate it have none themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) precedence: Option<u32>,
     /// What a rule does to its packets, in words; or the rules of a group.
     pub(crate) does: Vec<String>,
     /// Why it is not in force, where it is not: what it needs, or would be, has changed with the configuration.
@@ -251,10 +254,11 @@ impl Tables {
     /// All there are, by name.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let groups: BTreeSet<&str> = self.in_force.groups().collect();
-        let rules = self.in_force.rules().map(|rule| (rule.name.as_str(), Kind::Rule, does(rule)));
+        let rules =
+            self.in_force.rules().map(|rule| (rule.name.as_str(), Kind::Rule, (rule.precedence, does(rule))));
         let members = |name: &str| self.in_force.named(name).map(|rule| rule.name.clone()).collect();
-        let groups = groups.iter().map(|name| (*name, Kind::Group, members(name)));
-        let in_force = rules.chain(groups).map(|(name, kind, does)| {
+        let groups = groups.iter().map(|name| (*name, Kind::Group, (None, members(name))));
+        let in_force = rules.chain(groups).map(|(name, kind, (precedence, does))| {
             let put = self.put.get(name).filter(|put| put.idle.is_none());
             let from = if put.is_some() { Origin::Operator } else { Origin::Configuration };
             Entry {
@@ -262,6 +266,7 @@ impl Tables {
                 kind,
                 from,
                 text: put.map(|put| put.text.clone()),
+                precedence,
                 does,
                 idle: None,
             }
@@ -271,6 +276,7 @@ impl Tables {
             kind: if put.text.contains("predefined_group") { Kind::Group } else { Kind::Rule },
             from: Origin::Operator,
             text: Some(put.text.clone()),
+            precedence: None,
             does: vec![],
             idle: put.idle.clone(),
         });

@@ -104,9 +104,13 @@ fn line(entry: &Entry) -> String {
         Origin::Configuration => "configuration",
         Origin::Operator => "put",
     };
+    let precedence = match entry.precedence {
+        Some(precedence) => format!("precedence {precedence}"),
+        None => "no precedence".to_owned(),
+    };
     let does = match (entry.kind, &entry.does[..]) {
-        (Kind::Rule, []) => "does nothing by itself".to_owned(),
-        (Kind::Rule, does) => does.join(", "),
+        (Kind::Rule, []) => format!("{precedence}  does nothing by itself"),
+        (Kind::Rule, does) => format!("{precedence}  {}", does.join(", ")),
         (Kind::Group, rules) => format!("group of {}", rules.join(", ")),
     };
     match &entry.idle {
@@ -122,7 +126,8 @@ mod tests {
 
     fn entry(name: &str, kind: Kind, does: &[&str]) -> Entry {
         let does = does.iter().map(ToString::to_string).collect();
-        Entry { name: name.to_owned(), kind, from: Origin::Operator, text: None, does, idle: None }
+        let (name, from) = (name.to_owned(), Origin::Operator);
+        Entry { name, kind, from, text: None, precedence: None, does, idle: None }
     }
 
     #[test]
@@ -130,15 +135,17 @@ mod tests {
         let idle = Entry { idle: Some("it has gone".to_owned()), ..entry("x", Kind::Group, &[]) };
         let file = Entry { from: Origin::Configuration, ..entry("plain", Kind::Rule, &[]) };
         let entries = vec![
-            entry("ads", Kind::Rule, &["drops its packets"]),
+            Entry { precedence: Some(10), ..entry("ads", Kind::Rule, &["drops its packets"]) },
             entry("all", Kind::Group, &["ads", "b"]),
             file,
             idle,
         ];
         let granted = Granted { entries, ..Granted::default() };
-        let told = "ads  put  drops its packets\nall  put  group of ads, b\n\
-                    plain  configuration  does nothing by itself\nx  put  not in force: it has gone\n";
+        let told = "ads  put  precedence 10  drops its packets\nall  put  group of ads, b\n\
+                    plain  configuration  no precedence  does nothing by itself\nx  put  not in force: it has gone\n";
         assert_eq!(words(&granted, ""), told);
+        let json = super::super::say(&granted, true, |_| String::new()).unwrap();
+        assert_eq!(json.matches(r#""precedence":10"#).count(), 1, "{json}");
         let granted = Granted {
             entries: vec![entry("ads", Kind::Rule, &[])],
             unrenewed: 3,

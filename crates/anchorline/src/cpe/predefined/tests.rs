@@ -59,6 +59,15 @@ fn what_is_put_holds_and_is_there_after_the_next_start() {
 }
 
 #[test]
+fn the_precedence_of_a_rule_is_told_where_it_has_one() {
+    let mut known = tables(OF_FILE, vec![]);
+    put(&mut known, &format!("{ADS}precedence = 10\n{FAMILY}")).unwrap();
+    let told: Vec<_> = known.entries().into_iter().map(|entry| (entry.name, entry.precedence)).collect();
+    let expected = [("ads", Some(10)), ("family", None), ("video", None)];
+    assert_eq!(told, expected.map(|(name, precedence)| (name.to_owned(), precedence)));
+}
+
+#[test]
 fn what_is_wrong_is_refused_whole_by_line_key_and_reason() {
     let mut known = tables(OF_FILE, vec![]);
     put(&mut known, &format!("{ADS}{FAMILY}")).unwrap();
