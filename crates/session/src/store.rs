@@ -20,6 +20,7 @@ const FORMAT: [u8; 1] = [20];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
+const FILED_CDR_KEY: &str = "filed_cdr";
 const LIFE_KEY: &str = "life";
 const TOLD_KEY: &str = "told";
 
@@ -84,8 +85,10 @@ pub enum Change {
     SaveCdr(Cdr),
     /// There is no record of this number, nor will there be.
     SkipCdr(u64),
-    /// Forget the records from one number to another, both included, that were there before these changes.
+    /// Forget the records from one number to another, both included, that were there before these changes: they are in files.
     EraseCdrs(u64, u64),
+    /// Forget the record of this number, which cannot be read.
+    LoseCdr(u64),
 }
 
 /// Everything in the database.
@@ -109,6 +112,8 @@ pub struct Contents {
     pub cdrs: Vec<Cdr>,
     /// The highest number that one ever had.
     pub last_cdr: u64,
+    /// The highest number of those that were erased as they are in files, if any was.
+    pub filed_cdr: Option<u64>,
     /// `None` in a new database.
     pub life: Option<LifeRecord>,
     /// Records that cannot be read are none of the above. These changes make an end of them.
@@ -233,8 +238,9 @@ impl Open {
             told: self.known(TOLD_KEY)?.unwrap_or_default(),
             paths: self.paths()?,
             sessions: sessions(&self.sessions, &mut damaged)?,
-            cdrs: records(&self.cdrs, |key| Change::EraseCdrs(number(key), number(key)), &mut damaged)?,
+            cdrs: records(&self.cdrs, |key| Change::LoseCdr(number(key)), &mut damaged)?,
             last_cdr: self.known(LAST_CDR_KEY)?.unwrap_or(0),
+            filed_cdr: self.known(FILED_CDR_KEY)?,
             life: self.known(LIFE_KEY)?,
             damaged,
         })
@@ -288,7 +294,9 @@ impl Open {
                     for entry in self.cdrs.range(first.to_be_bytes()..=last.to_be_bytes()) {
                         batch.remove(&self.cdrs, entry.key()?);
                     }
+                    batch.insert(&self.node, FILED_CDR_KEY, encode(last)?);
                 }
+                Change::LoseCdr(serial) => batch.remove(&self.cdrs, serial.to_be_bytes()),
             }
         }
         Ok(batch.commit()?)

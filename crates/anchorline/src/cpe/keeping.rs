@@ -167,6 +167,7 @@ fn thing(change: &Change) -> Thing {
         Change::SavePath(path) | Change::ErasePath(path) => Thing::Path(*path),
         Change::SaveSession(seid, _) | Change::EraseSession(seid) => Thing::Session(seid.0),
         Change::SaveCdr(cdr) => Thing::Cdr(cdr.serial),
+        Change::LoseCdr(serial) => Thing::Cdr(*serial),
         Change::SkipCdr(_) => Thing::LastCdr,
         Change::EraseCdrs(first, last) => Thing::Cdrs(*first, *last),
     }

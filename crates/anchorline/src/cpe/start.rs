@@ -14,7 +14,7 @@
 
 use crate::exit;
 use crate::settings::Settings;
-use ::charging::Cdr;
+use ::charging::spool::Kept;
 use anyhow::Context;
 use n4::Start;
 use session::{
@@ -34,7 +34,7 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 pub(super) struct Begun {
     pub(super) start: Start,
     /// Charging records that are not in files yet.
-    pub(super) cdrs: Vec<Cdr>,
+    pub(super) cdrs: Kept,
     pub(super) life: LifeRecord,
     /// Predefined rules and groups that operators have put: a crash ends sessions, not these.
     pub(super) predefined: Vec<PredefinedRecord>,
@@ -122,7 +122,8 @@ pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow
     }
     // What is lost from here on, after a crash of the machine, was applied after this.
     store.sync()?;
-    let Contents { associations, pfds, predefined, paths, told, sessions, cdrs, last_cdr, .. } = known;
+    let Contents { associations, pfds, predefined, paths, told, sessions, last_cdr, .. } = known;
+    let cdrs = Kept { waiting: known.cdrs, filed: known.filed_cdr };
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
     let start = Start { node, associations, forgotten, sessions, pfds, paths, told, last_cdr, since_1900_ms };
     Ok(Begun { start, cdrs, life, predefined, zero })

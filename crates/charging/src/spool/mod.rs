@@ -16,6 +16,9 @@
 //! A format that an operator adds, or has again, goes on where the others are (`formats`): what came before is in their files, and
 //! is not lost.
 //!
+//! A folder that is new, or had again after another, knows nothing of records that went into the other: the database says
+//! up to which number all that were not without room are in files, wherever those are (`Kept`).
+//!
 //! Records wait by a time that never goes back. The time of day is set by people and by servers, and only goes into files.
 
 mod folder;
@@ -74,6 +77,17 @@ pub struct Spool {
     /// Something went wrong: what the folder holds is looked up anew before anything else is written.
     is_unsure: bool,
     waiting: Queue,
+    /// The last record that is in files of every format, in whatever folder; none, where that is not known.
+    filed: Option<u64>,
+}
+
+/// What the database says of records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Those that wait for a file, ascending.
+    pub waiting: Vec<Cdr>,
+    /// The last that was said to be durable; none, where none was, or a version made the database that did not note it.
+    pub filed: Option<u64>,
 }
 
 /// Records that are in files of every format: their numbers.
@@ -97,17 +111,18 @@ pub fn last_in_files<F: Folder>(stream: u32, folder: &F) -> Result<u64, F::Error
 }
 
 impl Spool {
-    /// A spool over a folder, which is put in order. `waiting` is what the database holds, ascending.
+    /// A spool over a folder, which is put in order.
     ///
     /// # Errors
     /// The folder's.
     pub fn open<F: Folder>(
         settings: Settings,
         folder: &mut F,
-        waiting: Vec<Cdr>,
+        kept: Kept,
         now: Time,
     ) -> Result<Self, F::Error> {
-        let mut spool = Self { settings, marks: vec![], is_unsure: true, waiting: Queue::default() };
+        let Kept { waiting, filed } = kept;
+        let mut spool = Self { settings, marks: vec![], is_unsure: true, waiting: Queue::default(), filed };
         waiting.into_iter().for_each(|cdr| spool.add(cdr, now));
         spool.is_unsure = !spool.restore(folder)?.is_empty();
         Ok(spool)
@@ -166,10 +181,11 @@ impl Spool {
         let cdrs = self.waiting.first(taken);
         self.is_unsure = true;
         for mark in &mut self.marks {
-            write(mark, &cdrs, (&self.settings, closure, now.wall_ms), folder)?;
+            write(mark, (&cdrs, self.filed), (&self.settings, closure, now.wall_ms), folder)?;
         }
         self.is_unsure = false;
         self.waiting.drop_first(taken);
+        self.filed = cdrs.last().map(|cdr| cdr.serial).or(self.filed);
         let (first, last) = (cdrs.first(), cdrs.last());
         let durable =
             |(first, last): (&Cdr, &Cdr)| Durable { first: first.serial, last: last.serial, cdrs: taken };
@@ -180,19 +196,21 @@ impl Spool {
 /// Writes the file of one format; of records that are in one already, none.
 fn write<F: Folder>(
     mark: &mut Mark,
-    cdrs: &[Cdr],
+    (cdrs, filed): (&[Cdr], Option<u64>),
     (settings, closure, now_ms): (&Settings, Closure, u64),
     folder: &mut F,
 ) -> Result<(), F::Error> {
     let new: Vec<Cdr> = cdrs.iter().filter(|cdr| cdr.serial > mark.last).cloned().collect();
-    let Some(last) = new.last().map(|cdr| cdr.serial) else { return Ok(()) };
+    let (Some(first), Some(last)) = (new.first(), new.last().map(|cdr| cdr.serial)) else { return Ok(()) };
+    let before_it = first.serial.saturating_sub(1);
+    let filed = filed.unwrap_or(before_it).min(before_it).max(mark.last);
     let frame = Frame {
         context: Context { node: &settings.node, zone: &settings.zone },
         address: settings.address,
         sequence: mark.files.saturating_add(1),
         closure,
-        // Records are numbered without gaps: numbers that are not here are nowhere.
-        lost: last.saturating_sub(mark.last).saturating_sub(new.len() as u64),
+        // Records are numbered without gaps: numbers that are neither here nor in an earlier file are nowhere.
+        lost: last.saturating_sub(filed).saturating_sub(new.len() as u64),
         now_ms,
     };
     let octets = file::encode(&new, mark.format, frame);

@@ -139,8 +139,12 @@ const fn at(now_ms: u64) -> Now {
     Now { time: Time::from_millis(now_ms), wall_ms: now_ms }
 }
 
+fn kept(waiting: Vec<Cdr>) -> Kept {
+    Kept { waiting, filed: None }
+}
+
 fn open(folder: &mut Memory, waiting: Vec<Cdr>) -> Spool {
-    Spool::open(settings(), folder, waiting, Time::ZERO).unwrap()
+    Spool::open(settings(), folder, kept(waiting), Time::ZERO).unwrap()
 }
 
 const CONTEXT: Context<'_> = Context { node: "upf.example", zone: &Zone::Fixed(0) };
@@ -184,7 +188,7 @@ fn a_backlog_is_written_on_as_long_as_it_fills_files() {
     let mut folder = Memory::default();
     let length = |serial| file::record(&cdr(serial), Format::Json, CONTEXT).len();
     let by_size = Settings { file_bytes: length(1) + length(2), file_cdrs: 100, ..settings() };
-    let mut spool = Spool::open(by_size, &mut folder, vec![], Time::ZERO).unwrap();
+    let mut spool = Spool::open(by_size, &mut folder, Kept::default(), Time::ZERO).unwrap();
     spool.add(cdr(1), at(1_000).time);
     assert!(!spool.is_due(at(1_000).time));
     (2..=5).for_each(|serial| spool.add(cdr(serial), at(1_000).time));
@@ -230,7 +234,7 @@ fn records_of_another_database_are_not_taken_for_written_ones() {
     let mut spool = open(&mut folder, vec![cdr(1), cdr(2)]);
     spool.rotate(&mut folder, true, at(1)).unwrap();
     let other = Settings { stream: 4_712, ..settings() };
-    let mut spool = Spool::open(other, &mut folder, vec![cdr(1)], Time::ZERO).unwrap();
+    let mut spool = Spool::open(other, &mut folder, kept(vec![cdr(1)]), Time::ZERO).unwrap();
     spool.rotate(&mut folder, true, at(1)).unwrap();
     assert_eq!(folder.serials(Format::Chf), [1, 1, 2]);
 }
@@ -253,13 +257,39 @@ fn records_that_are_missing_are_told() {
     assert_eq!(file::read(octets).unwrap().header.unwrap().lost, 4);
 }
 
+/// What is in files of a folder is not lost to the one that comes after it, nor is that to the first when it is had again.
+#[test]
+fn a_folder_is_told_of_records_in_no_folder_and_not_of_those_in_others() {
+    let (mut first, mut other) = (Memory::default(), Memory::default());
+    let write = |folder: &mut Memory, serials: &[u64], filed| {
+        let kept = Kept { waiting: serials.iter().map(|serial| cdr(*serial)).collect(), filed };
+        let mut spool = Spool::open(settings(), folder, kept, Time::ZERO).unwrap();
+        spool.rotate(folder, true, at(1)).unwrap();
+        spool
+    };
+    write(&mut first, &[1, 2], None);
+    // The third had no room, and the fifth.
+    let mut spool = write(&mut other, &[4, 6], Some(2));
+    assert_eq!((first.lost(), other.lost()), (0, 3 * 2 - 2), "in two formats that tell it");
+    // Nor had the seventh, which the same process is told of.
+    spool.add(cdr(8), Time::ZERO);
+    spool.rotate(&mut other, true, at(1)).unwrap();
+    assert_eq!(other.lost(), 2 * 3);
+    write(&mut first, &[9], Some(8));
+    assert_eq!((first.lost(), first.serials(Format::Json)), (0, vec![1, 2, 9]));
+    // A database of a version that did not note what is in files.
+    let mut third = Memory::default();
+    write(&mut third, &[10, 12], None);
+    assert_eq!(third.lost(), 2, "the eleventh");
+}
+
 /// What was written before a format came, or while it was away, is in files of others; what was dropped is lost to it, too.
 #[test]
 fn a_format_that_is_added_goes_on_where_the_others_are() {
     let mut folder = Memory::default();
     let open = |folder: &mut Memory, formats: &[Format], waiting| {
         let settings = Settings { formats: formats.to_vec(), ..settings() };
-        Spool::open(settings, folder, waiting, Time::ZERO).unwrap()
+        Spool::open(settings, folder, kept(waiting), Time::ZERO).unwrap()
     };
     let (pgw, chf, json) = (Format::Pgw, Format::Chf, Format::Json);
     open(&mut folder, &[chf, json], vec![cdr(1), cdr(2)]).rotate(&mut folder, true, at(1)).unwrap();
@@ -284,7 +314,8 @@ fn a_format_that_goes_amid_a_file_leaves_it_whole() {
     for steps in 0..15 {
         let mut folder = Memory::default();
         let open = |folder: &mut Memory, formats: Vec<Format>| {
-            Spool::open(Settings { formats, ..settings() }, folder, vec![cdr(1), cdr(2)], Time::ZERO).unwrap()
+            Spool::open(Settings { formats, ..settings() }, folder, kept(vec![cdr(1), cdr(2)]), Time::ZERO)
+                .unwrap()
         };
         let mut spool = open(&mut folder, vec![Format::Chf, Format::Json]);
         (folder.left, folder.dies) = (Some(steps), true);
@@ -307,14 +338,14 @@ proptest! {
         lives in prop::collection::vec((0usize..5, 0usize..30, any::<(bool, bool, bool)>()), 1..25),
     ) {
         let mut folder = Memory::default();
-        let mut database = BTreeMap::<u64, Cdr>::new();
+        let (mut database, mut filed) = (BTreeMap::<u64, Cdr>::new(), None);
         let mut serial = 0;
         for (now, (records, steps, (takes, dies, is_away))) in lives.into_iter().enumerate() {
             (folder.left, folder.is_dead, folder.dies) = (Some(steps), false, dies);
-            let waiting = database.values().cloned().collect();
+            let kept = Kept { waiting: database.values().cloned().collect(), filed };
             let formats = settings().formats.split_off(usize::from(is_away));
             let settings = Settings { formats, ..settings() };
-            if let Ok(mut spool) = Spool::open(settings, &mut folder, waiting, at(now as u64).time) {
+            if let Ok(mut spool) = Spool::open(settings, &mut folder, kept, at(now as u64).time) {
                 for _ in 0..records {
                     serial += 1;
                     database.insert(serial, cdr(serial));
@@ -324,6 +355,7 @@ proptest! {
                         && folder.step().is_ok()
                     {
                         database.retain(|serial, _| !(durable.first..=durable.last).contains(serial));
+                        filed = Some(durable.last);
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use crate::common::billing::*;
 use crate::common::{Lab, SMF, STAMP, config};
 use ::charging::file::{self, Format};
-use ::charging::spool::{Folder, Now, Settings, Spool};
+use ::charging::spool::{Folder, Kept, Now, Settings, Spool};
 use ::charging::{Cdr, Key, OWN_METERS, Policy, Rating};
 use machine::Time;
 use n4::{Charging, Config};
@@ -67,6 +67,8 @@ struct Whole {
     lab: Lab,
     session: Seid,
     database: BTreeMap<u64, Cdr>,
+    /// The last that it has forgotten.
+    filed: Option<u64>,
     seen: usize,
     folder: Memory,
     spool: Option<Spool>,
@@ -80,7 +82,7 @@ impl Whole {
         let mut lab = Lab::associated_with(Config { charging, ..config() });
         let session = lab.establish(metered(77, vec![]));
         let (database, folder) = (BTreeMap::new(), Memory { left: usize::MAX, ..Memory::default() });
-        let mut whole = Self { lab, session, database, seen: 0, folder, spool: None };
+        let mut whole = Self { lab, session, database, filed: None, seen: 0, folder, spool: None };
         whole.open();
         whole
     }
@@ -96,8 +98,8 @@ impl Whole {
             file_bytes: 1 << 20,
             stream: STAMP,
         };
-        let waiting = self.database.values().cloned().collect();
-        self.spool = Spool::open(settings, &mut self.folder, waiting, Time::ZERO).ok();
+        let kept = Kept { waiting: self.database.values().cloned().collect(), filed: self.filed };
+        self.spool = Spool::open(settings, &mut self.folder, kept, Time::ZERO).ok();
     }
 
     /// What was closed meanwhile goes into files; whether the process lived through it. `forgets` is whether it lived to
@@ -116,6 +118,7 @@ impl Whole {
                 Ok(None) => return true,
                 Ok(Some(durable)) if forgets => {
                     self.database.retain(|serial, _| !(durable.first..=durable.last).contains(serial));
+                    self.filed = Some(durable.last);
                 }
                 Ok(Some(_)) | Err(_) => return false,
             }

@@ -43,9 +43,10 @@ fn charging_data_records_stay_until_they_are_erased_and_their_numbers_go_on() {
     open().apply(&[256, 255, 257].map(|serial| Change::SaveCdr(cdr(serial)))).unwrap();
     let contents = open().load().unwrap();
     assert_eq!(contents.cdrs.iter().map(|cdr| cdr.serial).collect::<Vec<_>>(), [255, 256, 257]);
+    assert_eq!(contents.filed_cdr, None);
     open().apply(&[Change::EraseCdrs(255, 256), Change::SkipCdr(258)]).unwrap();
     let contents = open().load().unwrap();
-    assert_eq!((contents.cdrs, contents.last_cdr), (vec![cdr(257)], 258));
+    assert_eq!((contents.cdrs, contents.last_cdr, contents.filed_cdr), (vec![cdr(257)], 258, Some(256)));
 }
 
 fn pfds(application: &str, octet: u8) -> PfdRecord {
@@ -168,11 +169,12 @@ fn records_that_cannot_be_read_are_told_and_the_others_are_there() {
     let damaged = [
         Change::EraseAssociation("other.example".to_owned()),
         Change::EraseSession(Seid(2)),
-        Change::EraseCdrs(8, 8),
+        Change::LoseCdr(8),
     ];
     assert_eq!(contents.damaged, damaged);
     store.apply(&damaged).unwrap();
-    assert_eq!(store.load().unwrap().damaged, []);
+    let contents = store.load().unwrap();
+    assert_eq!((contents.damaged, contents.filed_cdr), (vec![], None), "it is in no file");
 }
 
 #[test]

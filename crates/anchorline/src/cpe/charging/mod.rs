@@ -12,7 +12,7 @@ pub(crate) use writer::Status;
 use crate::settings::{ChargingSettings, Settings};
 use anyhow::Context;
 use charging::Cdr;
-use charging::spool::{self, Durable, Settings as SpoolSettings};
+use charging::spool::{self, Durable, Kept, Settings as SpoolSettings};
 use config::NodeIdText;
 use disk::Disk;
 use nix::fcntl::{AT_FDCWD, AtFlags};
@@ -61,12 +61,12 @@ impl Outbox {
     pub(crate) fn start(
         charging: &ChargingSettings,
         settings: &Settings,
-        (cdrs, stream): (Vec<Cdr>, u32),
+        (cdrs, stream): (Kept, u32),
         store: Arc<Store>,
     ) -> anyhow::Result<Self> {
         let folder = &charging.directory;
         make(folder).map_err(crate::exit::unusable)?;
-        let (waiting, limit) = (cdrs.len(), charging.waiting_max);
+        let (waiting, limit) = (cdrs.waiting.len(), charging.waiting_max);
         let (to_writer, from_runtime) = channel();
         let (to_runtime, durable) = mpsc::channel(AHEAD);
         let (told, status) = watch::channel(Status::default());

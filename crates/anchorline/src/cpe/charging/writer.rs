@@ -3,7 +3,7 @@
 use super::Disk;
 use super::problem::{Problem, Said, said};
 use charging::Cdr;
-use charging::spool::{Durable, Now, Settings, Spool};
+use charging::spool::{Durable, Kept, Now, Settings, Spool};
 use machine::Time;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -51,9 +51,9 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Writes until nobody has records any more. `waiting` is what the database holds.
-    pub(super) fn run(mut self, waiting: Vec<Cdr>) {
-        let Some(mut spool) = self.open(waiting) else { return };
+    /// Writes until nobody has records any more.
+    pub(super) fn run(mut self, kept: Kept) {
+        let Some(mut spool) = self.open(&kept) else { return };
         let mut again = Some(Time::ZERO);
         loop {
             match self.cdrs.recv_timeout(LOOK) {
@@ -70,13 +70,13 @@ impl Writer {
     }
 
     /// A folder that cannot be put in order now may be later.
-    fn open(&mut self, waiting: Vec<Cdr>) -> Option<Spool> {
+    fn open(&mut self, kept: &Kept) -> Option<Spool> {
         loop {
-            match Spool::open(self.settings.clone(), &mut self.disk, waiting.clone(), (self.now)().time) {
+            match Spool::open(self.settings.clone(), &mut self.disk, kept.clone(), (self.now)().time) {
                 Ok(spool) => return Some(spool),
                 Err(error) => self.refused(format!("the folder cannot be put in order: {error}")),
             }
-            self.tell(|status| status.waiting = waiting.len() as u64);
+            self.tell(|status| status.waiting = kept.waiting.len() as u64);
             if self.durable.is_closed() {
                 return None;
             }
@@ -228,7 +228,8 @@ mod tests {
         let _ = disk.write("filler", &vec![0; 8 << 20]);
         let now = clocks()();
         let settings = Settings { formats: vec![Format::Json, Format::Chf], file_cdrs: 200, ..settings() };
-        let mut spool = Spool::open(settings, &mut disk, (1..=200).map(cdr).collect(), Time::ZERO).unwrap();
+        let kept = Kept { waiting: (1..=200).map(cdr).collect(), filed: None };
+        let mut spool = Spool::open(settings, &mut disk, kept, Time::ZERO).unwrap();
         for _ in 0..3 {
             let error = spool.rotate(&mut disk, false, now).unwrap_err();
             assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
@@ -274,7 +275,8 @@ mod tests {
             now,
             problem: None,
         };
-        let thread = std::thread::spawn(move || writer.run(vec![cdr(1), cdr(2)]));
+        let thread =
+            std::thread::spawn(move || writer.run(Kept { waiting: vec![cdr(1), cdr(2)], filed: None }));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(status.wait_for(|status| status.problem.is_some())).unwrap();
         std::fs::create_dir(&folder).unwrap();
