@@ -9,7 +9,7 @@ use packet::Buffer;
 
 mod usual;
 
-pub(crate) use usual::DESCRIBED;
+pub(crate) use usual::{DESCRIBED, READ};
 
 /// A node is a plain function from a packet to where it goes next. It reads no clock, allocates nothing, logs nothing
 /// and never blocks; what it needs to know is in the state and in the packet's metadata.

@@ -19,6 +19,8 @@ fn chunk(start: usize, count: usize) -> Range<usize> {
 
 /// So far ahead descriptions of packets are asked for: those before it were as the packets were received.
 pub(crate) const DESCRIBED: usize = 3 * CHUNK;
+/// So far ahead the data of those that were handed over is: no node before the second reads it.
+pub(crate) const READ: usize = 2 * CHUNK;
 
 /// Where packets go on that stay on the usual way.
 const fn onward(node: NodeId) -> Option<NodeId> {
@@ -33,6 +35,21 @@ const fn onward(node: NodeId) -> Option<NodeId> {
 #[inline(always)]
 fn ask<B: Buffer>(run: &mut Run<'_, B>, waiting: &impl Waiting, what: impl Fn(&State, &mut Packet<B>)) {
     waiting.for_each(run.packets, |packet| what(run.state, packet));
+}
+
+impl<B: Buffer> Run<'_, B> {
+    /// Beside the chunk that begins here, asks for what chunks behind it need first. Behind the flows' tags, since most of what
+    /// either waits for is the translation of addresses, which overlaps within a burst; a longer one, of all packets as they are
+    /// received, would hold the CPU up.
+    #[inline(always)]
+    fn ask_further(&mut self, start: usize) {
+        let described = self.packets.iter().skip(start + DESCRIBED).take(CHUNK);
+        described.for_each(|packet| packet.buffer.prefetch());
+        if start + READ < self.handed {
+            let handed = self.packets.iter().take(self.handed);
+            handed.skip(start + READ).take(CHUNK).for_each(|packet| packet.buffer.prefetch_data());
+        }
+    }
 }
 
 impl Graph {
@@ -62,17 +79,12 @@ impl Graph {
                     state.sessions.cells.prefetch_accounts(packet.meta.step);
                 });
             }
-            // A burst of them all, as they are received, would hold the CPU up.
-            run.packets
-                .iter()
-                .skip(start + DESCRIBED)
-                .take(CHUNK)
-                .for_each(|packet| packet.buffer.prefetch());
             let chunk = chunk(start, count);
             let handed = run.handed.clamp(chunk.start, chunk.end) - chunk.start;
             let mut arrived = W::all_of(chunk);
             packets[0] += self.pass::<B, UsualInput, W, TRACED>(run, &mut arrived, handed);
             ask(run, &arrived, <Flow as Node<B>>::first);
+            run.ask_further(start);
             packets[1] += self.pass::<B, Flow, W, TRACED>(run, &mut at_flow, 0);
             if start < 2 * CHUNK {
                 ask(run, &arrived, <Flow as Node<B>>::ahead);

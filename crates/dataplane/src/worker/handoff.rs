@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::counters::DropReason;
 use crate::frame::{Packet, VECTOR};
+use crate::graph::{DESCRIBED, READ};
 use crate::port::Port;
 use crate::state::State;
 use crate::steering::{Handed, Note};
@@ -57,8 +58,8 @@ impl<P: Port> Worker<P> {
         if self.state.ports.has_instances() || self.state.has_turned() {
             self.find_tunnels();
         }
-        // What it changed lies in its cache: asked for in a loop this short, many lines come at once.
-        self.vector.iter().for_each(|packet| packet.buffer.prefetch_data());
+        // What it changed lies in its cache. The others' is asked for beside those before them.
+        self.vector.iter().take(READ).for_each(|packet| packet.buffer.prefetch_data());
         if self.vector.iter().any(|packet| packet.meta.fragment) {
             self.follow_first_fragments();
         }
@@ -133,8 +134,10 @@ fn taker<B: Buffer>(
 ) -> impl FnMut(Handed<B>) {
     let State { ports, flows, .. } = state;
     move |handed| {
-        handed.buffer.prefetch();
         let port = ports.get(handed.port());
+        if port.ethernet || vector.len() < DESCRIBED {
+            handed.buffer.prefetch();
+        }
         let (side, into) = (port.side(), if port.ethernet { &mut *arrived } else { &mut *vector });
         into.push(handed.packet(side, |key| flows.hash(key)));
     }
