@@ -1,6 +1,7 @@
 //! Names of nodes.
 
 use serde::Deserialize;
+use std::fmt::{Display, Formatter};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A PFCP Node ID as an operator writes it (TS 29.244 8.2.38): an address or a host name.
@@ -34,6 +35,16 @@ impl TryFrom<String> for NodeIdText {
     }
 }
 
+impl Display for NodeIdText {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ipv4(address) => address.fmt(f),
+            Self::Ipv6(address) => address.fmt(f),
+            Self::Fqdn(name) => f.write_str(name),
+        }
+    }
+}
+
 /// RFC 1035 2.3.1, as loosely as RFC 1123 2.1 has it.
 fn is_label(label: &str) -> bool {
     let plain = label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
@@ -53,6 +64,9 @@ mod tests {
             NodeIdText::try_from("upf-1.core".to_owned()),
             Ok(NodeIdText::Fqdn("upf-1.core".to_owned()))
         );
+        for plain in ["10.0.0.1", "2001:db8::1", "upf-1.core"] {
+            assert_eq!(NodeIdText::try_from(plain.to_owned()).unwrap().to_string(), plain);
+        }
         for wrong in ["", "10.0.0", "a..b", "upf 1", "10.0.0.256", "2001:db8::g", "::1:8805:"] {
             assert!(NodeIdText::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }

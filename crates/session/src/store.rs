@@ -22,6 +22,7 @@ const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
 const FILED_CDR_KEY: &str = "filed_cdr";
 const LIFE_KEY: &str = "life";
+const NODE_ID_KEY: &str = "node_id";
 const TOLD_KEY: &str = "told";
 
 /// Of most records: more room is made where it is needed.
@@ -59,6 +60,8 @@ pub enum Change {
     SaveNode(NodeRecord),
     /// Keep what is known of this life of the database.
     SaveLife(LifeRecord),
+    /// Keep by which Node ID control planes know this node.
+    SaveNodeId(String),
     /// Keep an association, in place of an older one with the same Node ID.
     SaveAssociation(AssociationRecord),
     /// Forget the association with this Node ID.
@@ -116,6 +119,8 @@ pub struct Contents {
     pub filed_cdr: Option<u64>,
     /// `None` in a new database.
     pub life: Option<LifeRecord>,
+    /// By which Node ID control planes know this node: `None` in a new database, and in one of a version that did not note it.
+    pub node_id: Option<String>,
     /// Records that cannot be read are none of the above. These changes make an end of them.
     pub damaged: Vec<Change>,
 }
@@ -242,6 +247,7 @@ impl Open {
             last_cdr: self.known(LAST_CDR_KEY)?.unwrap_or(0),
             filed_cdr: self.known(FILED_CDR_KEY)?,
             life: self.known(LIFE_KEY)?,
+            node_id: self.known(NODE_ID_KEY)?,
             damaged,
         })
     }
@@ -266,6 +272,7 @@ impl Open {
             match change {
                 Change::SaveNode(record) => batch.insert(&self.node, NODE_KEY, encode(record)?),
                 Change::SaveLife(record) => batch.insert(&self.node, LIFE_KEY, encode(record)?),
+                Change::SaveNodeId(node_id) => batch.insert(&self.node, NODE_ID_KEY, encode(node_id)?),
                 Change::SaveAssociation(record) => {
                     batch.insert(&self.associations, record.node_id.as_str(), encode(record)?);
                 }

@@ -142,6 +142,7 @@ impl<K: Keeper> Keeping<K> {
 enum Thing {
     Node,
     Life,
+    NodeId,
     Association(String),
     Application(String),
     Predefined(String),
@@ -157,6 +158,7 @@ fn thing(change: &Change) -> Thing {
     match change {
         Change::SaveNode(_) => Thing::Node,
         Change::SaveLife(_) => Thing::Life,
+        Change::SaveNodeId(_) => Thing::NodeId,
         Change::SaveAssociation(record) => Thing::Association(record.node_id.clone()),
         Change::EraseAssociation(node_id) => Thing::Association(node_id.clone()),
         Change::SavePfds(record) => Thing::Application(record.application.clone()),

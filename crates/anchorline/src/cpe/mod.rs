@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.load()?;
     crate::layout::keep_off(&settings.dpe.crew.cpus)?;
     let store = Arc::new(start::open(&settings).map_err(exit::unusable)?);
-    let begun = start::begin(&store, &start::boot(), start::endpoints(&settings))
+    let begun = start::begin(&store, &start::boot(), start::identity(&settings))
         .map_err(|error| start::unusable(&settings, error))?;
     let (mut start, cdrs, stream) = (begun.start, begun.cdrs, begun.life.stream);
     let outbox = match &settings.charging {

@@ -11,6 +11,10 @@
 //! few of them measure anything that would let their control planes hear of it. So it has another recovery time stamp then, too, but
 //! keeps what it knows: what sessions used is told, and those whose tunnels are still there go on until their control
 //! planes set them up anew.
+//!
+//! Nor is an association or a session of one Node ID anything under another: no message gives either a new one (TS 29.244 6.2.6 to
+//! 6.2.8), and control planes would go on with a node that is no more. So the database says by which they know this one, and what it has
+//! under another is not gone on with.
 
 use crate::exit;
 use crate::settings::Settings;
@@ -40,6 +44,14 @@ pub(super) struct Begun {
     pub(super) predefined: Vec<PredefinedRecord>,
     /// The node's zero of time.
     pub(super) zero: Instant,
+}
+
+/// What peers know the node by.
+pub(super) struct Identity {
+    /// Control planes: its PFCP Node ID.
+    pub(super) node_id: String,
+    /// GTP-U peers: addresses at which tunnels end, in order.
+    pub(super) endpoints: Vec<IpAddr>,
 }
 
 /// This life of the machine; nothing where the kernel does not say.
@@ -80,18 +92,21 @@ pub(crate) fn time_of_day(clock: SystemTime) -> Result<u64, SystemTimeError> {
     Ok(clock.duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000)
 }
 
-/// Addresses at which tunnels end, in order.
-pub(super) fn endpoints(settings: &Settings) -> Vec<IpAddr> {
+/// What the configuration says of it.
+pub(super) fn identity(settings: &Settings) -> Identity {
     let addresses = settings.gtpu_addresses();
     let all = addresses.iter().flat_map(|port| [Some(IpAddr::V4(port.ipv4)), port.ipv6.map(IpAddr::V6)]);
     let mut endpoints: Vec<IpAddr> = all.flatten().collect();
     endpoints.sort();
-    endpoints
+    Identity { node_id: settings.node_id.to_string(), endpoints }
 }
 
-/// Everything the node knew when it last ran, if that is all; in this life of the machine, `boot`, and with tunnels that end at
-/// these addresses.
-pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow::Result<Begun> {
+/// Everything the node knew when it last ran, if that is all; in this life of the machine, `boot`, and known by this now.
+///
+/// # Errors
+/// The disk; what is known under another Node ID.
+pub(super) fn begin(store: &Store, boot: &str, identity: Identity) -> anyhow::Result<Begun> {
+    let Identity { node_id, endpoints } = identity;
     let (since_1900_ms, zero) = (time_of_day(SystemTime::now())?, Instant::now());
     let mut known = store.load()?;
     make_an_end(store, &known.damaged)?;
@@ -102,6 +117,7 @@ pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow
     let mut forgotten = vec![];
     let node = match known.node.filter(|_| !may_lack) {
         Some(node) => {
+            check_known_by(&node_id, &known)?;
             let gone = before.iter().flat_map(|life| &life.endpoints).filter(|old| !endpoints.contains(old));
             let gone: Vec<IpAddr> = gone.copied().collect();
             match lost_at(&gone, &known.sessions) {
@@ -116,9 +132,14 @@ pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow
     };
     let stream = stream.unwrap_or(node.recovery_time_stamp);
     let life = LifeRecord { boot: boot.to_owned(), is_closed: false, stream, endpoints };
-    // Where that is what it says already, there is nothing to write: a disk that is full keeps nobody from going on.
-    if before.as_ref() != Some(&life) {
-        store.apply(&[Change::SaveLife(life.clone())])?;
+    let said = [
+        (before.as_ref() != Some(&life)).then(|| Change::SaveLife(life.clone())),
+        (known.node_id.as_ref() != Some(&node_id)).then_some(Change::SaveNodeId(node_id)),
+    ];
+    let unsaid: Vec<Change> = said.into_iter().flatten().collect();
+    // Where it says all that already, there is nothing to write: a disk that is full keeps nobody from going on.
+    if !unsaid.is_empty() {
+        store.apply(&unsaid)?;
     }
     // What is lost from here on, after a crash of the machine, was applied after this.
     store.sync()?;
@@ -140,6 +161,22 @@ fn make_an_end(store: &Store, damaged: &[Change]) -> anyhow::Result<()> {
         }
     }
     Ok(store.apply(damaged)?)
+}
+
+/// Whether nothing is known that control planes know this node by another Node ID for. Sessions that only have to be charged are
+/// theirs no more. A database that does not say by which is of an earlier version, and is taken for this one's.
+fn check_known_by(node_id: &str, known: &Contents) -> anyhow::Result<()> {
+    let Some(old) = known.node_id.as_deref().filter(|old| *old != node_id) else { return Ok(()) };
+    let is_live = |packed: &&Packed| packed.record().is_ok_and(|record| !record.usage.is_over);
+    let sessions = known.sessions.iter().filter(is_live).count();
+    let associations = known.associations.len();
+    anyhow::ensure!(
+        (associations, sessions) == (0, 0),
+        "its database has {associations} associations and {sessions} sessions under node.id {old}, and node.id is {node_id} now, by which \
+         no control plane knows them; start with {old} and let `anchorline ctl release --wait` end them first, or move the folder \
+         \"sessions\" away from there to lose them"
+    );
+    Ok(())
 }
 
 /// As with a new database, but for what is to be charged. The new time stamp is later than the last, whatever the clock.

@@ -97,6 +97,8 @@ fn what_was_applied_is_there_after_a_restart() {
     };
     let changes = [
         Change::SaveNode(node),
+        Change::SaveNodeId("10.40.0.2".to_owned()),
+        Change::SaveNodeId("upf.example".to_owned()),
         Change::SaveAssociation(association()),
         Change::SavePfds(pfds("video", 1)),
         Change::SavePfds(pfds("video", 2)),
@@ -120,6 +122,7 @@ fn what_was_applied_is_there_after_a_restart() {
     let contents = Store::open(folder.path()).unwrap().0.load().unwrap();
     let expected = Contents {
         node: Some(node),
+        node_id: Some("upf.example".to_owned()),
         associations: vec![association()],
         pfds: vec![pfds("video", 2)],
         predefined: vec![predefined("ads", "second")],

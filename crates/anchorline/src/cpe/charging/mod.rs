@@ -13,7 +13,6 @@ use crate::settings::{ChargingSettings, Settings};
 use anyhow::Context;
 use charging::Cdr;
 use charging::spool::{self, Durable, Kept, Settings as SpoolSettings};
-use config::NodeIdText;
 use disk::Disk;
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, faccessat};
@@ -189,11 +188,7 @@ pub(crate) fn status_file(settings: &Settings) -> PathBuf {
 
 fn spool_settings(charging: &ChargingSettings, settings: &Settings, stream: u32) -> SpoolSettings {
     SpoolSettings {
-        node: match &settings.node_id {
-            NodeIdText::Ipv4(address) => address.to_string(),
-            NodeIdText::Ipv6(address) => address.to_string(),
-            NodeIdText::Fqdn(name) => name.clone(),
-        },
+        node: settings.node_id.to_string(),
         address: settings.n4.listen.ip(),
         zone: charging.offline.policy.zone.clone(),
         formats: charging.formats.clone(),

@@ -5,6 +5,16 @@ const SEID: rules::Seid = rules::Seid(7);
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 30, 0, 2));
 const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 30, 0, 3));
 
+/// As the node of these tests.
+fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow::Result<Begun> {
+    super::begin(store, boot, Identity { node_id: "10.40.0.2".to_owned(), endpoints })
+}
+
+/// The same, by another Node ID.
+fn begin_renamed(store: &Store, boot: &str) -> anyhow::Result<Begun> {
+    super::begin(store, boot, Identity { node_id: "upf.example".to_owned(), endpoints: vec![HERE] })
+}
+
 fn session(charging: Option<Box<ChargingRecord>>) -> SessionRecord {
     SessionRecord {
         era: 0,
@@ -173,6 +183,75 @@ fn an_address_that_no_session_has_a_tunnel_at_may_go() {
     let store = Store::open(folder.path()).unwrap().0;
     let before = in_use(&store, "one", &session(None)).start.node;
     assert_eq!(begin(&store, "one", vec![THERE]).unwrap().start.node, before);
+}
+
+fn noted(store: &Store) -> Option<String> {
+    store.load().unwrap().node_id
+}
+
+#[test]
+fn what_is_known_under_another_node_id_is_not_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    in_use(&store, "one", &session(None));
+    let said = format!("{:#}", begin_renamed(&store, "one").err().unwrap());
+    for part in
+        ["1 associations and 1 sessions", "under node.id 10.40.0.2, and node.id is upf.example now", "--wait"]
+    {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+    let kept = begin(&store, "one", vec![HERE]).unwrap().start;
+    assert_eq!((kept.sessions.len(), kept.associations.len()), (1, 1), "to refuse it loses nothing");
+}
+
+#[test]
+fn either_an_association_or_a_session_holds_the_node_to_its_node_id() {
+    let erased = [Change::EraseSession(SEID), Change::EraseAssociation(association().node_id)];
+    for one in &erased {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap().0;
+        in_use(&store, "one", &session(None));
+        store.apply(std::slice::from_ref(one)).unwrap();
+        assert!(begin_renamed(&store, "one").is_err(), "{one:?}");
+        store.apply(&erased).unwrap();
+        begin_renamed(&store, "one").unwrap();
+        assert_eq!(noted(&store).as_deref(), Some("upf.example"), "whatever comes is under that");
+    }
+}
+
+#[test]
+fn a_session_that_only_has_to_be_charged_may_be_of_another_node_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    let mut over = session(charged());
+    over.usage.is_over = true;
+    in_use(&store, "one", &over);
+    store.apply(&[Change::EraseAssociation(association().node_id)]).unwrap();
+    assert_eq!(begin_renamed(&store, "one").unwrap().start.sessions, [Packed::of(&over)]);
+}
+
+#[test]
+fn what_a_crash_of_the_machine_ends_holds_it_to_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    in_use(&store, "one", &session(None));
+    assert_eq!(begin_renamed(&store, "two").unwrap().start.sessions, []);
+    assert_eq!(noted(&store).as_deref(), Some("upf.example"));
+}
+
+/// Nobody knows under which they were made: most likely it has not changed.
+#[test]
+fn a_database_that_does_not_say_the_node_id_is_gone_on_with_and_says_it_from_then_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    let life = LifeRecord { boot: "one".to_owned(), is_closed: false, stream: 1, endpoints: vec![HERE] };
+    let node = NodeRecord { recovery_time_stamp: 1, leaves_ms: None, clock_ahead_ms: 0, reserved_seids: 0 };
+    let kept = Change::SaveSession(SEID, Packed::of(&session(None)));
+    store.apply(&[Change::SaveNode(node), Change::SaveLife(life), kept]).unwrap();
+    assert_eq!(noted(&store), None);
+    assert_eq!(begin(&store, "one", vec![HERE]).unwrap().start.sessions.len(), 1);
+    assert_eq!(noted(&store).as_deref(), Some("10.40.0.2"));
+    assert!(begin_renamed(&store, "one").is_err());
 }
 
 /// Nothing has to be written to go on in the same life of the machine.
