@@ -14,7 +14,8 @@ pub(super) struct Claims {
     /// Of sessions that are being changed, what they have in the revisions that the change may leave in force: the worker may refuse
     /// it. In the order they were given; there are as many as changes under way.
     before: HashMap<Seid, Vec<Claim>>,
-    /// Meters that several sessions share, and where: these sessions have to be together.
+    /// Meters that several sessions share, where, and how many claims there are to each, those before changes among them: these
+    /// sessions have to be together, whatever the worker says of the changes.
     shared: HashMap<u64, (Owner, usize)>,
     /// Networks behind users, of all workers, and how many there may be: each worker has to know all.
     routes: usize,
@@ -53,7 +54,10 @@ impl Claims {
         self.check(session.0, keys)?;
         self.check_shared(session, &shared)?;
         self.supersede(session.0);
-        self.enter(session, Claim { revision, keys: keys.into(), shared });
+        for number in &shared {
+            self.shared.entry(*number).or_insert((session.1, 0)).1 += 1;
+        }
+        self.enter(session.0, Claim { revision, keys: keys.into(), shared });
         Ok(())
     }
 
@@ -69,9 +73,8 @@ impl Claims {
 
     /// Whether a session shares a meter with others.
     pub(super) fn shares(&self, session: Seid) -> bool {
-        let shared = self.by_session.get(&session).map(|claim| &claim.shared);
-        let sessions = |number: &u64| self.shared.get(number).map_or(0, |(_, sessions)| *sessions);
-        shared.is_some_and(|shared| shared.iter().any(|number| sessions(number) > 1))
+        let claim = self.by_session.get(&session);
+        claim.is_some_and(|claim| self.holders(session, &claim.shared).next().is_some())
     }
 
     fn check(&self, session: Seid, keys: &[Key]) -> Result<(), Refusal> {
@@ -101,19 +104,20 @@ impl Claims {
 
     /// Who has those of these meters that are other sessions' already.
     pub(super) fn holders(&self, session: Seid, shared: &Shared) -> impl Iterator<Item = Owner> {
-        let own = self.by_session.get(&session).map_or(&[][..], |claim| &claim.shared);
-        let has_it = |number: &u64| own.iter().filter(|own| *own == number).count();
-        let is_of_others = move |number: &u64, sessions: usize| sessions > has_it(number);
+        let own = move || self.claims_of(session).flat_map(|claim| &claim.shared);
         shared.iter().filter_map(move |number| {
-            let (holder, sessions) = self.shared.get(number)?;
-            is_of_others(number, *sessions).then_some(*holder)
+            let (holder, claims) = self.shared.get(number)?;
+            let is_of_others = *claims > own().filter(|own| *own == number).count();
+            is_of_others.then_some(*holder)
         })
     }
 
-    fn enter(&mut self, (session, owner): (Seid, Owner), claim: Claim) {
-        for number in &claim.shared {
-            self.shared.entry(*number).or_insert((owner, 0)).1 += 1;
-        }
+    /// All that a session has or may have, in the order they were given.
+    fn claims_of(&self, session: Seid) -> impl Iterator<Item = &Claim> {
+        self.before.get(&session).into_iter().flatten().chain(self.by_session.get(&session))
+    }
+
+    fn enter(&mut self, session: Seid, claim: Claim) {
         self.by_key.extend(claim.keys.iter().map(|key| (found_by(*key), session)));
         self.routes += networks(&claim.keys);
         self.by_session.insert(session, claim);
@@ -138,11 +142,11 @@ impl Claims {
     }
 
     /// A revision of a session is refused: what only that was to have is free for others.
-    pub(super) fn refused(&mut self, (session, owner): (Seid, Owner), revision: u64) {
+    pub(super) fn refused(&mut self, session: Seid, revision: u64) {
         if self.by_session.get(&session).is_some_and(|claim| claim.revision == revision) {
             let Some(refused) = self.take(session) else { return };
             if let Some(before) = self.before.get_mut(&session).and_then(Vec::pop) {
-                self.enter((session, owner), before);
+                self.enter(session, before);
             }
             return self.let_go(session, &refused);
         }
@@ -152,49 +156,52 @@ impl Claims {
         refused.into_iter().for_each(|claim| self.let_go(session, &claim));
     }
 
-    /// The keys of a claim that the session has by no other any more are nobody's.
+    /// What the session has by no other claim any more is nobody's.
     fn let_go(&mut self, session: Seid, gone: &Claim) {
         if self.before.get(&session).is_some_and(Vec::is_empty) {
             self.before.remove(&session);
         }
+        self.give_back(gone);
         let before = self.before.get(&session).into_iter().flatten();
         let others = before.chain(self.by_session.get(&session));
-        for key in &gone.keys {
-            self.by_key.remove(&found_by(*key));
-        }
         self.by_key.extend(others.flat_map(|other| &other.keys).map(|key| (found_by(*key), session)));
     }
 
-    /// A session is to go: its keys are free for others.
-    pub(super) fn release(&mut self, session: Seid) {
-        let claim = self.take(session);
-        for claim in self.before.remove(&session).into_iter().flatten().chain(claim) {
-            for key in &claim.keys {
-                self.by_key.remove(&found_by(*key));
+    /// The meters and keys of a claim that is no more.
+    fn give_back(&mut self, gone: &Claim) {
+        for key in &gone.keys {
+            self.by_key.remove(&found_by(*key));
+        }
+        for number in &gone.shared {
+            let left = self.shared.get_mut(number).map(|(_, claims)| {
+                *claims -= 1;
+                *claims
+            });
+            if left == Some(0) {
+                self.shared.remove(number);
             }
         }
     }
 
-    /// Meters and networks are counted as they are to be.
+    /// A session is to go: its keys and meters are free for others.
+    pub(super) fn release(&mut self, session: Seid) {
+        let claim = self.take(session);
+        for claim in self.before.remove(&session).into_iter().flatten().chain(claim) {
+            self.give_back(&claim);
+        }
+    }
+
+    /// Networks are counted as they are to be; meters are its own as long as the claim is there, before a change or not.
     fn take(&mut self, session: Seid) -> Option<Claim> {
         let claim = self.by_session.remove(&session)?;
         for key in &claim.keys {
             self.by_key.remove(&found_by(*key));
         }
         self.routes -= networks(&claim.keys);
-        for number in &claim.shared {
-            let left = self.shared.get_mut(number).map(|(_, sessions)| {
-                *sessions -= 1;
-                *sessions
-            });
-            if left == Some(0) {
-                self.shared.remove(number);
-            }
-        }
         Some(claim)
     }
 
-    /// What a session may share with others that come is where the session is.
+    /// What a session may share with others that come is where the session is. None moves while it is being changed.
     pub(super) fn moved(&mut self, session: Seid, to: Owner) {
         let shared = self.by_session.get(&session).map(|claim| claim.shared.clone()).unwrap_or_default();
         for number in shared {

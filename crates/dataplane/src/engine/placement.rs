@@ -151,7 +151,7 @@ impl Placement {
     }
 
     /// A revision of a session is refused: what only that was to have is free for others.
-    pub(super) fn refused(&mut self, session: (Seid, Owner), revision: u64) {
+    pub(super) fn refused(&mut self, session: Seid, revision: u64) {
         self.claims.refused(session, revision);
     }
 

@@ -45,7 +45,7 @@ impl Engine {
             }
             Report::Refused { installation, refusal } => {
                 let (session, revision) = (installation.seid, installation.revision);
-                self.placement.refused((session, self.owner(session)), revision);
+                self.placement.refused(session, revision);
                 self.forget_order(session, revision);
                 Notice::Refused { session, revision, cause: refusal.cause(), reason: refusal.to_string() }
             }

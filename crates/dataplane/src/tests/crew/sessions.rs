@@ -39,6 +39,20 @@ fn what_belongs_to_a_session_of_another_worker_is_refused() {
     assert_eq!(team.settle(), [applied(40, 10)]);
 }
 
+/// Has rules take more room than a worker has left.
+fn overload(rules: &mut Rules) {
+    for at in 0..400 {
+        let mut pdr = rules.pdrs[1].clone();
+        let mut far = rules.fars.iter().find(|far| far.id == pdr.far).unwrap().clone();
+        far.id = rules::FarId(100 + u32::from(at));
+        let to = far.forwarding.as_mut().unwrap().outer_header_creation.as_mut().unwrap();
+        to.header = rules::OuterHeader::Gtpu(rules::Teid(0x9000 + u32::from(at)));
+        (pdr.id, pdr.precedence, pdr.far) = (rules::PdrId(100 + at), u32::from(at) + 300, far.id);
+        rules.pdrs.push(pdr);
+        rules.fars.push(far);
+    }
+}
+
 /// A change that the session's worker refuses leaves the session what it had, and others what the change wanted; until it is
 /// known, both are the session's.
 #[test]
@@ -47,16 +61,7 @@ fn a_change_that_is_refused_claims_nothing() {
     let mut too_large = rules(1);
     too_large.pdrs[0].pdi.f_teid = rules(40).pdrs[0].pdi.f_teid;
     too_large.pdrs[1].pdi.ue_ipv4 = rules(40).pdrs[1].pdi.ue_ipv4;
-    for at in 0..400 {
-        let mut pdr = too_large.pdrs[1].clone();
-        let mut far = too_large.fars.iter().find(|far| far.id == pdr.far).unwrap().clone();
-        far.id = rules::FarId(100 + u32::from(at));
-        let to = far.forwarding.as_mut().unwrap().outer_header_creation.as_mut().unwrap();
-        to.header = rules::OuterHeader::Gtpu(rules::Teid(0x9000 + u32::from(at)));
-        (pdr.id, pdr.precedence, pdr.far) = (rules::PdrId(100 + at), u32::from(at) + 300, far.id);
-        too_large.pdrs.push(pdr);
-        too_large.fars.push(far);
-    }
+    overload(&mut too_large);
     team.put(1, 2, too_large);
     // Both what it has and what it is to have.
     let mut thief = rules(41);
@@ -169,6 +174,52 @@ fn a_session_whose_meters_are_apart_is_refused_and_stays_as_it_was() {
     let refused = team.refused(with_one, limited(with_one, &[8]));
     assert!(refused.contains("meter"), "{refused}");
     assert_eq!(team.owner(with_one), team.owner(one));
+}
+
+/// Until it is known that a change is made, a meter is where the session is that may keep it: two workers would meter twice the rate.
+#[test]
+fn a_meter_that_a_refused_change_would_give_up_stays_where_it_is() {
+    let mut team = Team::of(4, 0);
+    (1..=16)
+        .for_each(|session| team.put(session, 1, limited(session, if session == 1 { &[7] } else { &[] })));
+    team.settle();
+    let (one, other) = team.strangers();
+    let mut too_large = limited(one, &[]);
+    overload(&mut too_large);
+    team.put(one, 2, too_large);
+    team.put(other, 2, limited(other, &[7]));
+    let told = team.settle();
+    let is_refused =
+        |notice: &Notice| matches!(notice, Notice::Refused { session: Seid(1), revision: 2, .. });
+    assert!(told.iter().any(is_refused) && told.contains(&applied(other, 2)), "{told:?}");
+    assert_eq!(team.owner(other), team.owner(one));
+    // Where nobody has it any more it is free.
+    team.put(one, 3, limited(one, &[]));
+    team.put(other, 3, limited(other, &[]));
+    team.settle();
+    let third = (2..=16).find(|session| team.owner(*session) != team.owner(one)).unwrap();
+    let at = team.owner(third);
+    team.put(third, 2, limited(third, &[7]));
+    assert_eq!((team.settle(), team.owner(third)), (vec![applied(third, 2)], at));
+}
+
+/// A session that gives up one of two meters that it alone has, and is refused, may still go where another is.
+#[test]
+fn a_session_that_has_a_meter_before_and_after_a_change_shares_it_with_nobody() {
+    let mut team = Team::of(4, 0);
+    (1..=16)
+        .for_each(|session| team.put(session, 1, limited(session, if session == 1 { &[7, 8] } else { &[] })));
+    team.settle();
+    let (one, other) = team.strangers();
+    team.put(other, 2, limited(other, &[9]));
+    team.settle();
+    let mut too_large = limited(one, &[7]);
+    overload(&mut too_large);
+    team.put(one, 2, too_large);
+    team.put(one, 3, limited(one, &[7, 9]));
+    let told = team.settle();
+    assert!(told.contains(&applied(one, 3)), "{told:?}");
+    assert_eq!(team.owner(one), team.owner(other));
 }
 
 #[test]
