@@ -13,6 +13,16 @@ pub enum Whose {
     Session(Seid),
 }
 
+impl Whose {
+    /// What is said where there is none, without the network, of which the data plane does not know the name: a sentence for people.
+    pub fn not_found(&self) -> String {
+        match self {
+            Self::User(ue, _) => format!("no session has the address {ue}"),
+            Self::Session(session) => format!("there is no session {session}"),
+        }
+    }
+}
+
 /// Where a session is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Destination {

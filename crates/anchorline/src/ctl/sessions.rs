@@ -47,9 +47,18 @@ impl Args {
             Deed::Where(user) => (user, None),
             Deed::Move { user, worker } => (user, Some(Destination { worker: *worker, is_dry: false })),
         };
-        let instance = names::instance(settings, user.network_instance.as_deref())?;
-        let placed = crate::observer::locate(&settings.link(), Whose::User(user.ue, instance), to).await?;
-        super::say(&placed, json, text)
+        let network = user.network_instance.as_deref();
+        let whose = Whose::User(user.ue, names::instance(settings, network)?);
+        let placed = crate::observer::locate(&settings.link(), whose, to).await;
+        super::say(&placed.map_err(|error| in_network(error, whose, network))?, json, text)
+    }
+}
+
+/// Where nobody has the address in the network that was asked for, somebody may have it in another.
+fn in_network(error: anyhow::Error, whose: Whose, network: Option<&str>) -> anyhow::Error {
+    match network.filter(|_| error.to_string().ends_with(&whose.not_found())) {
+        Some(network) => anyhow::anyhow!("{error} in network instance {network}"),
+        None => error,
     }
 }
 
@@ -64,7 +73,10 @@ pub(super) fn text(placed: &Placed) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rules::Seid;
+    use dplink::Notice;
+    use rules::{Instance, Seid};
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::UnixListener;
 
     #[derive(clap::Parser)]
     struct Line {
@@ -84,6 +96,44 @@ mod tests {
             let refused = runtime.block_on(args.execute(&settings, true)).unwrap_err().to_string();
             assert_eq!(refused, "no port is of network instance intrnet; there is none");
         }
+    }
+
+    /// A data plane that says this of every session.
+    async fn engine(listener: UnixListener, why: String) {
+        let mut answer = Vec::new();
+        dplink::frame::write(&Notice::Placed { token: 0, outcome: Err(why) }, &mut answer).unwrap();
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            socket.write_all(&answer).await.unwrap();
+        }
+    }
+
+    /// What is said of a user of this network, where the data plane says this.
+    fn refused(words: &[&str], why: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = Settings::parse(include_str!("../../../../config/upf.toml")).unwrap();
+        settings.run_dir = folder.path().to_owned();
+        settings.dpe.ports.iter_mut().for_each(|port| port.network_instance = Some("ims".to_owned()));
+        let words = ["sessions"].iter().chain(words).chain(&["--ue", "10.60.0.1"]);
+        let Line { args } = clap::Parser::try_parse_from(words).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            tokio::spawn(engine(UnixListener::bind(settings.link()).unwrap(), why.to_owned()));
+            args.execute(&settings, false).await.unwrap_err().to_string()
+        })
+    }
+
+    #[test]
+    fn where_nobody_has_an_address_the_network_that_was_asked_for_is_named() {
+        let nobody = Whose::User([10, 60, 0, 1].into(), Instance::of("ims")).not_found();
+        let ims = ["--network-instance", "ims"];
+        let there = [&["where"][..], &ims].concat();
+        let away = [&["move", "--worker", "1"][..], &ims].concat();
+        let named = "no session has the address 10.60.0.1 in network instance ims";
+        assert_eq!(refused(&there, &nobody), named);
+        assert_eq!(refused(&away, &nobody), format!("nothing was moved to worker 1: {named}"));
+        assert_eq!(refused(&["where"], &nobody), nobody);
+        assert_eq!(refused(&there, "there is one worker"), "there is one worker");
     }
 
     #[test]

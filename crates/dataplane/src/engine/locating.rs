@@ -29,18 +29,15 @@ impl Engine {
         if self.hands.len() == 1 {
             return Err(ONE_WORKER.to_owned());
         }
-        match whose {
+        let found = match whose {
             Whose::User(ue, instance) => self.session_of(ue, instance),
-            Whose::Session(session) => {
-                let known = self.known.get(session).map(|_| session);
-                known.ok_or_else(|| format!("there is no session {session}"))
-            }
-        }
+            Whose::Session(session) => self.known.get(session).map(|_| session),
+        };
+        found.ok_or_else(|| whose.not_found())
     }
 
-    fn session_of(&self, ue: IpAddr, instance: Instance) -> Result<Seid, String> {
-        let key = user_key(ue).map(|key| Key::User(key, instance));
-        let session = key.and_then(|key| self.placement.holder(key));
-        session.ok_or_else(|| format!("no session has the address {ue}"))
+    fn session_of(&self, ue: IpAddr, instance: Instance) -> Option<Seid> {
+        let key = user_key(ue).map(|key| Key::User(key, instance))?;
+        self.placement.holder(key)
     }
 }

@@ -141,4 +141,9 @@ fn where_a_session_is_can_be_asked() {
         let told = team.ask(ask(user, worker));
         assert!(matches!(&told[..], [Notice::Placed { token: 4, outcome: Err(_) }]), "{told:?}");
     }
+    // Users of other networks may have the same address.
+    let whose = Whose::User(address(S).into(), Instance::of("ims"));
+    let told = team.ask(Command::Locate { token: 4, whose, to: None });
+    let outcome = Err("no session has the address 10.60.0.5".to_owned());
+    assert_eq!(told, [Notice::Placed { token: 4, outcome }]);
 }
