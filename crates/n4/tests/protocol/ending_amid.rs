@@ -1,21 +1,21 @@
-//! What happens while very many sessions end by portions: who asks meanwhile, what is under way, and what outlives the process.
+//! What happens while very many sessions end by portions: who asks meanwhile, and what is under way.
 
 use crate::common::billing::{metered, urr};
 use crate::common::smf::{establishment, path_switch, setup};
-use crate::common::{Lab, OTHER, Obedience, SMF, config};
+use crate::common::{Lab, Obedience, SMF, config};
 use crate::ending::{
-    NUMBER, PATIENCE, PORTION, SESSIONS, answers, delete_set, deletions, establishes, is_alive, is_set_up,
-    lab, lab_with, restart, set,
+    NUMBER, PATIENCE, PORTION, SESSIONS, answers, delete_set, deletions, establishes, is_set_up, lab,
+    lab_with, restart, set,
 };
 use n4::{Config, Limits, Output};
 use pfcp::*;
 use rules::Seid;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Of requests that come amid it.
 pub(crate) const MEANWHILE: u32 = 0xBBBB;
-const OVERDUE: Duration = Duration::from_secs(60);
+pub(crate) const OVERDUE: Duration = Duration::from_secs(60);
 
 pub(crate) fn release(lab: &mut Lab, sequence: u32) {
     let release = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
@@ -237,67 +237,6 @@ fn what_could_not_be_told_is_counted_in_the_log() {
     assert!(lab.notes.iter().any(|note| note.contains("sessions used was not told")), "{:?}", lab.notes);
 }
 
-#[test]
-fn who_has_left_has_left_after_a_restart_too() {
-    let mut lab = lab();
-    lab.obedience = Obedience::Waits;
-    release(&mut lab, NUMBER);
-    lab.orders.clear();
-    lab.restart();
-    lab.sent.clear();
-    go_on(&mut lab);
-    let is_heartbeat = |sent: &Message| sent.body.message_type() == 1;
-    assert!(lab.sent.iter().all(|(_, sent)| is_heartbeat(sent)), "there is nothing to say: {:?}", lab.sent);
-    assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.saved.len()), (0, 0, 0));
-    assert!(lab.associations.keys().eq(["10.40.0.8"]));
-}
-
-#[test]
-fn who_was_given_up_is_gone_after_a_restart_too() {
-    let silent_max = Some(Duration::from_secs(30));
-    let mut lab = lab_with(Config { silent_max, ..config() });
-    lab.pass(lab.config.heartbeat_interval);
-    (lab.silent, lab.obedience) = (vec![SMF], Obedience::Waits);
-    while lab.node.sessions() == SESSIONS as usize {
-        lab.pass(Duration::from_millis(10));
-    }
-    lab.orders.clear();
-    lab.restart();
-    go_on(&mut lab);
-    assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 1));
-}
-
-#[test]
-fn who_left_before_a_restart_may_come_back_after_it() {
-    let mut lab = lab();
-    lab.obedience = Obedience::Waits;
-    release(&mut lab, NUMBER);
-    lab.orders.clear();
-    lab.restart();
-    restart(&mut lab, MEANWHILE, 1);
-    go_on(&mut lab);
-    assert!(is_set_up(&answers(&mut lab, MEANWHILE)));
-    assert_eq!(establishes(&mut lab, SMF, 77), Cause::RequestAccepted);
-    lab.pass(OVERDUE);
-    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 2));
-}
-
-#[test]
-fn a_set_that_ends_goes_on_to_after_a_restart() {
-    let mut lab = lab();
-    lab.obedience = Obedience::Waits;
-    delete_set(&mut lab, NUMBER, 0);
-    lab.orders.clear();
-    lab.restart();
-    go_on(&mut lab);
-    let others = SESSIONS as usize / 2 + 1;
-    assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.saved.len()), (others, others, others));
-    assert_eq!(establishes(&mut lab, SMF, 100), Cause::RequestAccepted, "of the same set");
-    lab.restart();
-    lab.pass(OVERDUE);
-    assert_eq!((lab.node.sessions(), lab.associations.len()), (others + 1, 2), "done is done");
-}
-
 /// By port.
 fn behind(port: u16) -> SocketAddr {
     SocketAddr::new(SMF.into(), port)
@@ -384,54 +323,6 @@ fn who_has_left_is_not_called_back() {
     go_on(&mut lab);
     assert!(is_released(&answers(&mut lab, NUMBER)));
     assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 1));
-}
-
-pub(crate) const HEIR: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 77);
-
-pub(crate) fn moved(lab: &Lab) -> usize {
-    let extras = lab.saved.values().filter_map(|record| record.extras.as_ref());
-    extras.filter(|extras| extras.alternative == Some(HEIR.into())).count()
-}
-
-fn moves(to: &[Ipv4Addr]) -> SessionSetModificationRequest {
-    let change = |to: &Ipv4Addr| SessionChangeInfo {
-        fq_csids: vec![],
-        group_ids: vec![],
-        cp_ip_addresses: vec![CpIpAddress::new(SMF.into())],
-        alternative: CpIpAddress::new((*to).into()),
-        carried: vec![],
-    };
-    SessionSetModificationRequest {
-        node_id: NodeId::Ipv4(SMF),
-        changes: to.iter().map(change).collect(),
-        carried: vec![],
-    }
-}
-
-#[test]
-fn very_many_sessions_move_by_portions() {
-    let mut lab = lab();
-    lab.tell(SMF, &Message::node(NUMBER, moves(&[OTHER, HEIR])));
-    for round in 1..=3 {
-        assert!(lab.is_silent(), "{:?}", lab.sent);
-        assert_eq!(moved(&lab), round * PORTION, "to where the last change wants them");
-        assert!(is_alive(&mut lab));
-        lab.handle(n4::Input::Tick);
-    }
-    let [Body::SessionSetModificationResponse(response)] = &answers(&mut lab, NUMBER)[..] else { panic!() };
-    assert_eq!((response.cause, moved(&lab)), (Cause::RequestAccepted, SESSIONS as usize));
-    assert_eq!(deletions(&mut lab), 0);
-}
-
-#[test]
-fn sessions_that_may_not_move_to_all_places_move_to_none() {
-    let allow = vec!["10.40.0.0/24".parse().unwrap()];
-    let mut lab = lab_with(Config { allow, ..config() });
-    lab.tell(SMF, &Message::node(NUMBER, moves(&[HEIR, Ipv4Addr::new(10, 41, 0, 1)])));
-    let [Body::SessionSetModificationResponse(response)] = &answers(&mut lab, NUMBER)[..] else { panic!() };
-    assert_eq!(response.cause, Cause::MandatoryIeIncorrect);
-    lab.pass(Duration::ZERO);
-    assert_eq!(moved(&lab), 0);
 }
 
 /// The data plane does some of what it was told.

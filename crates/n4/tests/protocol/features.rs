@@ -31,7 +31,7 @@ const ALWAYS: &[(UpFeature, &str, &str)] = &[
         "dataplane/src/tests/framed.rs",
         "an_address_leads_to_the_user_who_has_it_or_the_longest_network_around_it",
     ),
-    (UpFeature::Quoac, "n4/tests/protocol/usage.rs", "a_quota_has_a_far_of_its_own"),
+    (UpFeature::Quoac, "n4/tests/protocol/usage_quotas.rs", "a_quota_has_a_far_of_its_own"),
     (
         UpFeature::Quoac,
         "dataplane/src/tests/redirect.rs",
@@ -42,16 +42,16 @@ const ALWAYS: &[(UpFeature, &str, &str)] = &[
     (UpFeature::Pdiu, "n4/tests/protocol/endpoints.rs", "pdis_that_name_an_endpoint_match_what_it_says"),
     (UpFeature::Udbc, "dataplane/src/tests/kept.rs", "a_far_keeps_as_many_packets_as_its_own_bar_says"),
     (UpFeature::Udbc, "n4/tests/protocol/paging.rs", "the_answer_may_change_the_bar_or_drop_what_is_kept"),
-    (UpFeature::Sset, "n4/tests/protocol/sets.rs", "one_of_the_set_takes_a_session_over"),
+    (UpFeature::Sset, "n4/tests/protocol/sets_taken_over.rs", "one_of_the_set_takes_a_session_over"),
     (UpFeature::Mnop, "n4/tests/protocol/usage.rs", "packets_are_told_only_where_asked_for"),
     (
         UpFeature::Mpas,
-        "n4/tests/protocol/sets.rs",
+        "n4/tests/protocol/sets_taken_over.rs",
         "while_the_owner_is_silent_another_of_the_set_hears_of_its_sessions",
     ),
     (
         UpFeature::Vtime,
-        "n4/tests/protocol/usage.rs",
+        "n4/tests/protocol/usage_quotas.rs",
         "a_quota_is_held_only_so_long_without_packets_and_valid_only_so_long",
     ),
     (UpFeature::Resps, "n4/tests/protocol/sets.rs", "reports_go_to_who_looks_after_the_session"),

@@ -2,7 +2,8 @@
 
 use crate::common::{Lab, OTHER, Obedience, SMF, config};
 use crate::ending::{NUMBER, PORTION, SESSIONS, answers, delete_set, establishes};
-use crate::ending_amid::{HEIR, MEANWHILE, go_on, is_released, moved, release};
+use crate::ending_amid::{MEANWHILE, go_on, is_released, release};
+use crate::ending_moves::{HEIR, moved};
 use crate::sets::associate_of_set;
 use n4::{Config, Limits};
 use pfcp::*;

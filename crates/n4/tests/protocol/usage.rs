@@ -1,22 +1,18 @@
-//! What control planes hear of usage, when, and in which words.
+//! What control planes hear of usage, when, and in which words; of quotas and monitoring times beside.
 
 use crate::common::billing::*;
 use crate::common::{Lab, Obedience, SINCE_1900_MS, SMF, US, at};
 use n4::Input;
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
-use rules::{Seid, UrrId};
+use rules::UrrId;
 use std::time::Duration;
 
 const PERIO: u32 = 1;
 const VOLTH: u32 = 1 << 1;
 const TIMTH: u32 = 1 << 2;
-const QUHTI: u32 = 1 << 3;
 const START: u32 = 1 << 4;
 const LIUSA: u32 = 1 << 7;
-const VOLQU: u32 = 1 << 8;
-const TIMQU: u32 = 1 << 9;
-const QUVTI: u32 = 1 << 15;
 
 #[test]
 fn a_volume_threshold_is_told_with_what_was_used() {
@@ -242,141 +238,6 @@ fn time_without_packets_does_not_count_beyond_the_inactivity_time() {
 }
 
 #[test]
-fn a_volume_quota_is_told_at_once_and_a_new_one_lets_packets_pass() {
-    let mut rule = urr(1, VOLQU | VOLTH);
-    rule.volume_quota = total(1_000);
-    rule.volume_threshold = total(800);
-    let (mut lab, session) = lab(vec![rule]);
-    lab.traffic(session, (800, 0), false);
-    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::VOLTH));
-    // Not a second later: the user waits.
-    lab.traffic(session, (0, 200), false);
-    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::VOLQU));
-    lab.traffic(session, (0, 200), false);
-    assert_eq!(lab.in_force[&session].rules.urrs[0].quota_grant, 1);
-    let update = UpdateUrr { urr_id: 1, volume_quota: total(500), ..UpdateUrr::default() };
-    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
-    assert_eq!(lab.in_force[&session].rules.urrs[0].quota_grant, 2);
-    seconds(&mut lab, 2);
-    lab.traffic(session, (0, 600), false);
-    assert_eq!(octets(&reported(&mut lab, session)[0]), (0, 600));
-}
-
-/// As it is the control engine that knows the time, it takes the quota away.
-#[test]
-fn a_time_quota_that_runs_out_stops_packets_until_the_next() {
-    let mut rule = urr(1, TIMQU);
-    rule.time_quota = Some(30);
-    let (mut lab, session) = lab(vec![rule]);
-    lab.traffic(session, (10, 0), false);
-    seconds(&mut lab, 29);
-    lab.traffic(session, (10, 0), false);
-    seconds(&mut lab, 1);
-    let report = reported(&mut lab, session).remove(0);
-    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::TIMQU), (20, 0)));
-    assert_eq!(report.duration_measurement, Some(30));
-    lab.traffic(session, (10, 0), false);
-    seconds(&mut lab, 60);
-    assert!(reported(&mut lab, session).is_empty());
-    let update = UpdateUrr { urr_id: 1, time_quota: Some(30), ..UpdateUrr::default() };
-    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
-    lab.traffic(session, (10, 0), false);
-    seconds(&mut lab, 30);
-    assert_eq!(octets(&reported(&mut lab, session)[0]), (10, 0));
-}
-
-/// It goes to the data plane whichever of its quotas runs out, can be changed, and be taken away.
-#[test]
-fn a_quota_has_a_far_of_its_own() {
-    let mut rule = urr(1, TIMQU);
-    (rule.time_quota, rule.quota_far_id) = (Some(30), Some(2));
-    let (mut lab, session) = lab(vec![rule]);
-    lab.traffic(session, (1, 1), false);
-    seconds(&mut lab, 31);
-    let quota = |lab: &crate::common::Lab| {
-        let urr = &lab.in_force[&session].rules.urrs[0];
-        (urr.volume_quota.and_then(|quota| quota.total), urr.quota_far.map(|far| far.0))
-    };
-    assert_eq!(quota(&lab), (Some(0), Some(2)));
-    let none = RawIe { ie: ie::FAR_ID, value: vec![] };
-    for (quota_far_id, carried, expected) in [(Some(1), vec![], Some(1)), (None, vec![none], None)] {
-        let update = UpdateUrr { urr_id: 1, quota_far_id, carried, ..UpdateUrr::default() };
-        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
-        assert_eq!(quota(&lab).1, expected);
-    }
-}
-
-#[test]
-fn a_quota_is_held_only_so_long_without_packets_and_valid_only_so_long() {
-    let mut rule = urr(1, QUHTI | QUVTI);
-    (rule.quota_holding_time, rule.quota_validity_time) = (Some(20), Some(100));
-    rule.volume_quota = total(1_000_000);
-    let (mut lab, session) = lab(vec![rule]);
-    for _ in 0..3 {
-        seconds(&mut lab, 15);
-        lab.traffic(session, (1, 0), false);
-    }
-    seconds(&mut lab, 19);
-    assert!(reported(&mut lab, session).is_empty());
-    seconds(&mut lab, 1);
-    let report = reported(&mut lab, session).remove(0);
-    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::QUHTI), (3, 0)));
-    seconds(&mut lab, 34);
-    assert!(reported(&mut lab, session).is_empty());
-    seconds(&mut lab, 1);
-    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::QUVTI));
-    seconds(&mut lab, 1_000);
-    assert!(reported(&mut lab, session).is_empty());
-}
-
-/// TS 29.244 7.5.2.4: packets are no longer permitted to pass when none came for the quota holding time.
-#[test]
-fn a_quota_that_nobody_used_for_its_holding_time_lets_nothing_pass_until_the_next() {
-    let mut rule = urr(1, QUHTI);
-    rule.quota_holding_time = Some(20);
-    rule.volume_quota = total(1_000);
-    let (mut lab, session) = lab(vec![rule]);
-    lab.traffic(session, (100, 0), false);
-    seconds(&mut lab, 20);
-    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::QUHTI));
-    let quota = |lab: &crate::common::Lab| {
-        let urr = &lab.in_force[&session].rules.urrs[0];
-        urr.volume_quota.and_then(|quota| quota.total)
-    };
-    assert_eq!(quota(&lab), Some(0));
-    lab.traffic(session, (50, 0), false);
-    seconds(&mut lab, 100);
-    assert!(reported(&mut lab, session).is_empty(), "told once");
-    let give = |lab: &mut crate::common::Lab, update: UpdateUrr| {
-        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
-    };
-    give(&mut lab, UpdateUrr { urr_id: 1, quota_holding_time: Some(30), ..UpdateUrr::default() });
-    assert_eq!(quota(&lab), Some(0), "a time is no quota");
-    give(&mut lab, UpdateUrr { urr_id: 1, volume_quota: total(700), ..UpdateUrr::default() });
-    assert_eq!(quota(&lab), Some(700));
-    lab.traffic(session, (40, 0), false);
-    seconds(&mut lab, 30);
-    let report = reported(&mut lab, session).remove(0);
-    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::QUHTI), (40, 0)));
-}
-
-/// Looking whether packets came must not move the volume threshold.
-#[test]
-fn a_look_at_the_counts_leaves_thresholds_alone() {
-    let mut rule = urr(1, QUHTI | VOLTH);
-    rule.quota_holding_time = Some(10);
-    rule.volume_threshold = total(1_000);
-    let (mut lab, session) = lab(vec![rule]);
-    for _ in 0..9 {
-        lab.traffic(session, (100, 0), false);
-        seconds(&mut lab, 9);
-    }
-    assert!(reported(&mut lab, session).is_empty());
-    lab.traffic(session, (100, 0), false);
-    assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
-}
-
-#[test]
 fn the_first_packet_is_told_of_where_asked() {
     let (mut lab, session) = lab(vec![urr(1, START)]);
     seconds(&mut lab, 3);
@@ -433,29 +294,6 @@ fn a_linked_urr_reports_along_with_a_query_and_a_removal() {
     assert_eq!(told(answer.usage_reports), expected);
     seconds(&mut lab, 10);
     assert!(reported(&mut lab, session).is_empty());
-}
-
-#[test]
-fn usage_before_and_after_the_monitoring_time_is_told_apart() {
-    let mut rule = urr(1, VOLTH);
-    rule.volume_threshold = total(1_000_000);
-    rule.monitoring_time = Some((SINCE_1900_MS / 1_000) as u32 + 60);
-    rule.subsequent_volume_threshold = total(100);
-    let (mut lab, session) = lab(vec![rule]);
-    lab.traffic(session, (400, 0), false);
-    seconds(&mut lab, 61);
-    assert!(reported(&mut lab, session).is_empty());
-    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_threshold.unwrap().total, Some(100));
-    lab.traffic(session, (0, 30), false);
-    // The data plane's threshold begins anew with its rules or with its report: what matters is what is told.
-    lab.traffic(session, (0, 100), false);
-    let reports = reported(&mut lab, session);
-    let [before, after] = &reports[..] else { panic!("{reports:?}") };
-    assert_eq!((octets(before), before.usage_information), ((400, 0), Some(flags::USAGE_BEF)));
-    assert!(before.usage_report_trigger.contains(Trigger::MONIT));
-    assert_eq!(after.usage_information, Some(flags::USAGE_AFT));
-    assert_eq!((before.end_time, before.ur_seqn + 1), (after.start_time, after.ur_seqn));
-    assert!(octets(after).1 > 0);
 }
 
 /// The data plane counts what is dropped; a threshold of nothing is none.
@@ -520,90 +358,4 @@ fn a_stop_is_told_without_its_start() {
         let reports = reported(&mut lab, session);
         assert_eq!(reports.iter().map(|report| report.usage_report_trigger.0).collect::<Vec<_>>(), [STOPT]);
     }
-}
-
-/// A monitoring time in a minute, and the moment it has passed.
-fn monitored(change: impl Fn(&mut CreateUrr)) -> (Lab, Seid) {
-    let mut rule = urr(1, VOLTH);
-    rule.monitoring_time = Some((SINCE_1900_MS / 1_000) as u32 + 60);
-    rule.measurement_information = Some(flags::MEASUREMENT_ISTM);
-    change(&mut rule);
-    let (mut lab, session) = lab(vec![rule]);
-    seconds(&mut lab, 61);
-    (lab, session)
-}
-
-#[test]
-fn subsequent_quotas_hold_from_the_monitoring_time_on() {
-    let (lab, session) = monitored(|rule| {
-        rule.reporting_triggers = ReportingTriggers::new(VOLQU);
-        rule.volume_quota = total(1_000_000);
-        rule.subsequent_volume_quota = total(100);
-    });
-    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(100));
-}
-
-/// A subsequent threshold begins at the monitoring time, also where it is of the same size; without one, what is left of the
-/// first goes on (TS 29.244 5.2.2.2.1).
-#[test]
-fn thresholds_after_the_monitoring_time() {
-    let after = |subsequent, octets: &[u64]| {
-        let mut rule = urr(1, VOLTH);
-        rule.monitoring_time = Some((SINCE_1900_MS / 1_000) as u32 + 60);
-        (rule.volume_threshold, rule.subsequent_volume_threshold) = (total(1_000), subsequent);
-        let (mut lab, session) = lab(vec![rule]);
-        lab.traffic(session, (700, 0), false);
-        seconds(&mut lab, 65);
-        let reports = octets.iter().map(|octets| {
-            lab.traffic(session, (*octets, 0), false);
-            seconds(&mut lab, 2);
-            reported(&mut lab, session).len()
-        });
-        reports.collect::<Vec<_>>()
-    };
-    assert_eq!(after(total(1_000), &[400, 500, 200]), [0, 0, 2], "before and after");
-    assert_eq!(after(None, &[200, 200]), [0, 2]);
-    // The same for times: 60 of 100 seconds are before.
-    let after = |subsequent| {
-        let (mut lab, session) = monitored(|rule| {
-            rule.reporting_triggers = ReportingTriggers::new(TIMTH);
-            (rule.time_threshold, rule.subsequent_time_threshold) = (Some(100), subsequent);
-        });
-        let from = lab.now;
-        while reported(&mut lab, session).is_empty() {
-            seconds(&mut lab, 1);
-        }
-        (lab.now - from).as_secs()
-    };
-    assert!((37..42).contains(&after(None)) && (97..102).contains(&after(Some(100))));
-}
-
-#[test]
-fn subsequent_times_hold_from_the_monitoring_time_on() {
-    let (mut lab, session) = monitored(|rule| {
-        rule.reporting_triggers = ReportingTriggers::new(TIMTH);
-        rule.time_threshold = Some(1_000);
-        rule.subsequent_time_threshold = Some(20);
-    });
-    reported(&mut lab, session);
-    seconds(&mut lab, 15);
-    assert!(reported(&mut lab, session).is_empty());
-    seconds(&mut lab, 10);
-    let reports = reported(&mut lab, session);
-    assert!(reports.iter().any(|report| report.usage_report_trigger.contains(Trigger::TIMTH)), "{reports:?}");
-
-    let (mut lab, session) = monitored(|rule| {
-        rule.reporting_triggers = ReportingTriggers::new(TIMQU);
-        rule.time_quota = Some(1_000);
-        rule.subsequent_time_quota = Some(20);
-    });
-    reported(&mut lab, session);
-    seconds(&mut lab, 15);
-    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota, None);
-    seconds(&mut lab, 10);
-    assert_eq!(
-        lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total,
-        Some(0),
-        "nothing passes any more"
-    );
 }

@@ -1,0 +1,146 @@
+//! Quotas: what becomes of packets when one has run out, and what is told of it.
+
+use crate::common::billing::*;
+use pfcp::UsageReportTrigger as Trigger;
+use pfcp::*;
+
+const VOLTH: u32 = 1 << 1;
+const QUHTI: u32 = 1 << 3;
+const VOLQU: u32 = 1 << 8;
+const TIMQU: u32 = 1 << 9;
+const QUVTI: u32 = 1 << 15;
+
+#[test]
+fn a_volume_quota_is_told_at_once_and_a_new_one_lets_packets_pass() {
+    let mut rule = urr(1, VOLQU | VOLTH);
+    rule.volume_quota = total(1_000);
+    rule.volume_threshold = total(800);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (800, 0), false);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::VOLTH));
+    // Not a second later: the user waits.
+    lab.traffic(session, (0, 200), false);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::VOLQU));
+    lab.traffic(session, (0, 200), false);
+    assert_eq!(lab.in_force[&session].rules.urrs[0].quota_grant, 1);
+    let update = UpdateUrr { urr_id: 1, volume_quota: total(500), ..UpdateUrr::default() };
+    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    assert_eq!(lab.in_force[&session].rules.urrs[0].quota_grant, 2);
+    seconds(&mut lab, 2);
+    lab.traffic(session, (0, 600), false);
+    assert_eq!(octets(&reported(&mut lab, session)[0]), (0, 600));
+}
+
+/// As it is the control engine that knows the time, it takes the quota away.
+#[test]
+fn a_time_quota_that_runs_out_stops_packets_until_the_next() {
+    let mut rule = urr(1, TIMQU);
+    rule.time_quota = Some(30);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (10, 0), false);
+    seconds(&mut lab, 29);
+    lab.traffic(session, (10, 0), false);
+    seconds(&mut lab, 1);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::TIMQU), (20, 0)));
+    assert_eq!(report.duration_measurement, Some(30));
+    lab.traffic(session, (10, 0), false);
+    seconds(&mut lab, 60);
+    assert!(reported(&mut lab, session).is_empty());
+    let update = UpdateUrr { urr_id: 1, time_quota: Some(30), ..UpdateUrr::default() };
+    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    lab.traffic(session, (10, 0), false);
+    seconds(&mut lab, 30);
+    assert_eq!(octets(&reported(&mut lab, session)[0]), (10, 0));
+}
+
+/// It goes to the data plane whichever of its quotas runs out, can be changed, and be taken away.
+#[test]
+fn a_quota_has_a_far_of_its_own() {
+    let mut rule = urr(1, TIMQU);
+    (rule.time_quota, rule.quota_far_id) = (Some(30), Some(2));
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (1, 1), false);
+    seconds(&mut lab, 31);
+    let quota = |lab: &crate::common::Lab| {
+        let urr = &lab.in_force[&session].rules.urrs[0];
+        (urr.volume_quota.and_then(|quota| quota.total), urr.quota_far.map(|far| far.0))
+    };
+    assert_eq!(quota(&lab), (Some(0), Some(2)));
+    let none = RawIe { ie: ie::FAR_ID, value: vec![] };
+    for (quota_far_id, carried, expected) in [(Some(1), vec![], Some(1)), (None, vec![none], None)] {
+        let update = UpdateUrr { urr_id: 1, quota_far_id, carried, ..UpdateUrr::default() };
+        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        assert_eq!(quota(&lab).1, expected);
+    }
+}
+
+#[test]
+fn a_quota_is_held_only_so_long_without_packets_and_valid_only_so_long() {
+    let mut rule = urr(1, QUHTI | QUVTI);
+    (rule.quota_holding_time, rule.quota_validity_time) = (Some(20), Some(100));
+    rule.volume_quota = total(1_000_000);
+    let (mut lab, session) = lab(vec![rule]);
+    for _ in 0..3 {
+        seconds(&mut lab, 15);
+        lab.traffic(session, (1, 0), false);
+    }
+    seconds(&mut lab, 19);
+    assert!(reported(&mut lab, session).is_empty());
+    seconds(&mut lab, 1);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::QUHTI), (3, 0)));
+    seconds(&mut lab, 34);
+    assert!(reported(&mut lab, session).is_empty());
+    seconds(&mut lab, 1);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::QUVTI));
+    seconds(&mut lab, 1_000);
+    assert!(reported(&mut lab, session).is_empty());
+}
+
+/// TS 29.244 7.5.2.4: packets are no longer permitted to pass when none came for the quota holding time.
+#[test]
+fn a_quota_that_nobody_used_for_its_holding_time_lets_nothing_pass_until_the_next() {
+    let mut rule = urr(1, QUHTI);
+    rule.quota_holding_time = Some(20);
+    rule.volume_quota = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (100, 0), false);
+    seconds(&mut lab, 20);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::QUHTI));
+    let quota = |lab: &crate::common::Lab| {
+        let urr = &lab.in_force[&session].rules.urrs[0];
+        urr.volume_quota.and_then(|quota| quota.total)
+    };
+    assert_eq!(quota(&lab), Some(0));
+    lab.traffic(session, (50, 0), false);
+    seconds(&mut lab, 100);
+    assert!(reported(&mut lab, session).is_empty(), "told once");
+    let give = |lab: &mut crate::common::Lab, update: UpdateUrr| {
+        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    };
+    give(&mut lab, UpdateUrr { urr_id: 1, quota_holding_time: Some(30), ..UpdateUrr::default() });
+    assert_eq!(quota(&lab), Some(0), "a time is no quota");
+    give(&mut lab, UpdateUrr { urr_id: 1, volume_quota: total(700), ..UpdateUrr::default() });
+    assert_eq!(quota(&lab), Some(700));
+    lab.traffic(session, (40, 0), false);
+    seconds(&mut lab, 30);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::QUHTI), (40, 0)));
+}
+
+/// Looking whether packets came must not move the volume threshold.
+#[test]
+fn a_look_at_the_counts_leaves_thresholds_alone() {
+    let mut rule = urr(1, QUHTI | VOLTH);
+    rule.quota_holding_time = Some(10);
+    rule.volume_threshold = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    for _ in 0..9 {
+        lab.traffic(session, (100, 0), false);
+        seconds(&mut lab, 9);
+    }
+    assert!(reported(&mut lab, session).is_empty());
+    lab.traffic(session, (100, 0), false);
+    assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
+}
