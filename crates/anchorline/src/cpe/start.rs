@@ -172,9 +172,9 @@ fn check_known_by(node_id: &str, known: &Contents) -> anyhow::Result<()> {
     let associations = known.associations.len();
     anyhow::ensure!(
         (associations, sessions) == (0, 0),
-        "its database has {associations} associations and {sessions} sessions under node.id {old}, and node.id is {node_id} now, by which \
+        "its database has {associations} association(s) and {sessions} session(s) under node.id {old}, and node.id is {node_id} now, by which \
          no control plane knows them; start with {old} and let `anchorline ctl release --wait` end them first, or move the folder \
-         \"sessions\" away from there to lose them"
+         \"sessions\" away from there to lose them, and what is still to be charged"
     );
     Ok(())
 }

@@ -29,6 +29,28 @@ pub(crate) fn go_on(lab: &mut Lab) {
     lab.pass(Duration::ZERO);
 }
 
+/// While the data plane has not ended the sessions of who was silent for too long.
+pub(crate) fn giving_up() -> Lab {
+    let silent_max = Some(Duration::from_secs(30));
+    let mut lab = lab_with(Config { silent_max, ..config() });
+    lab.pass(lab.config.heartbeat_interval);
+    (lab.silent, lab.obedience) = (vec![SMF], Obedience::Waits);
+    while lab.node.sessions() == SESSIONS as usize {
+        lab.pass(Duration::from_millis(10));
+    }
+    lab
+}
+
+/// Who is leaving associates, and may go on then.
+pub(crate) fn comes_back(mut lab: Lab) {
+    restart(&mut lab, MEANWHILE, 1);
+    go_on(&mut lab);
+    assert!(is_set_up(&answers(&mut lab, MEANWHILE)));
+    assert_eq!(establishes(&mut lab, SMF, 77), Cause::RequestAccepted);
+    lab.pass(OVERDUE);
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 2));
+}
+
 pub(crate) fn is_released(answers: &[Body]) -> bool {
     matches!(answers, [Body::AssociationReleaseResponse(response)] if response.cause.is_accepted())
 }
@@ -73,20 +95,9 @@ fn who_associates_again_while_it_leaves_is_associated() {
 
 #[test]
 fn who_comes_back_while_it_is_given_up_is_associated() {
-    let silent_max = Some(Duration::from_secs(30));
-    let mut lab = lab_with(Config { silent_max, ..config() });
-    lab.pass(lab.config.heartbeat_interval);
-    (lab.silent, lab.obedience) = (vec![SMF], Obedience::Waits);
-    while lab.node.sessions() == SESSIONS as usize {
-        lab.pass(Duration::from_millis(10));
-    }
+    let mut lab = giving_up();
     lab.silent.clear();
-    restart(&mut lab, MEANWHILE, 1);
-    go_on(&mut lab);
-    assert!(is_set_up(&answers(&mut lab, MEANWHILE)));
-    assert_eq!(establishes(&mut lab, SMF, 77), Cause::RequestAccepted);
-    lab.pass(OVERDUE);
-    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 2));
+    comes_back(lab);
 }
 
 #[test]

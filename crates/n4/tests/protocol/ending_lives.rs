@@ -1,11 +1,9 @@
 //! What outlives the process while very many sessions end by portions.
 
-use crate::common::{Obedience, SMF, config};
-use crate::ending::{NUMBER, SESSIONS, answers, delete_set, establishes, is_set_up, lab, lab_with, restart};
-use crate::ending_amid::{MEANWHILE, OVERDUE, go_on, release};
-use n4::Config;
+use crate::common::{Obedience, SMF};
+use crate::ending::{NUMBER, SESSIONS, delete_set, establishes, lab};
+use crate::ending_amid::{OVERDUE, comes_back, giving_up, go_on, release};
 use pfcp::*;
-use std::time::Duration;
 
 #[test]
 fn who_has_left_has_left_after_a_restart_too() {
@@ -24,13 +22,7 @@ fn who_has_left_has_left_after_a_restart_too() {
 
 #[test]
 fn who_was_given_up_is_gone_after_a_restart_too() {
-    let silent_max = Some(Duration::from_secs(30));
-    let mut lab = lab_with(Config { silent_max, ..config() });
-    lab.pass(lab.config.heartbeat_interval);
-    (lab.silent, lab.obedience) = (vec![SMF], Obedience::Waits);
-    while lab.node.sessions() == SESSIONS as usize {
-        lab.pass(Duration::from_millis(10));
-    }
+    let mut lab = giving_up();
     lab.orders.clear();
     lab.restart();
     go_on(&mut lab);
@@ -44,12 +36,7 @@ fn who_left_before_a_restart_may_come_back_after_it() {
     release(&mut lab, NUMBER);
     lab.orders.clear();
     lab.restart();
-    restart(&mut lab, MEANWHILE, 1);
-    go_on(&mut lab);
-    assert!(is_set_up(&answers(&mut lab, MEANWHILE)));
-    assert_eq!(establishes(&mut lab, SMF, 77), Cause::RequestAccepted);
-    lab.pass(OVERDUE);
-    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 2));
+    comes_back(lab);
 }
 
 #[test]

@@ -195,9 +195,11 @@ fn what_is_known_under_another_node_id_is_not_gone_on_with() {
     let store = Store::open(folder.path()).unwrap().0;
     in_use(&store, "one", &session(None));
     let said = format!("{:#}", begin_renamed(&store, "one").err().unwrap());
-    for part in
-        ["1 associations and 1 sessions", "under node.id 10.40.0.2, and node.id is upf.example now", "--wait"]
-    {
+    for part in [
+        "1 association(s) and 1 session(s)",
+        "under node.id 10.40.0.2, and node.id is upf.example now",
+        "--wait",
+    ] {
         assert!(said.contains(part), "{part} is not in {said}");
     }
     let kept = begin(&store, "one", vec![HERE]).unwrap().start;
