@@ -253,16 +253,24 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Gives those that leave, up to the first that does not, to their lanes: all at once that leave by one port.
+    /// Gives those that leave or are handed over, up to the first of another fate, to their lanes: all at once that go the same
+    /// way, and none by value through a function, where it would be copied whole.
     #[inline(always)]
     fn give_to_lanes(&mut self, packets: &mut Drain<'_, Packet<P::Buffer>>) {
-        while let Some(Fate::Send(port)) = packets.as_slice().first().map(|packet| packet.meta.fate) {
-            let leaves = |packet: &&Packet<_>| packet.meta.fate == Fate::Send(port);
-            let count = packets.as_slice().iter().take_while(leaves).count();
-            let lane = &mut self.lanes[usize::from(port)];
-            let receipts = packets.as_slice().iter().take(count).map(|packet| packet.meta.receipt);
-            lane.receipts.extend(receipts);
-            lane.out.extend(packets.by_ref().take(count).map(|packet| packet.buffer));
+        while let Some(fate) = packets.as_slice().first().map(|packet| packet.meta.fate) {
+            let count = packets.as_slice().iter().take_while(|packet| packet.meta.fate == fate).count();
+            match fate {
+                Fate::Send(port) => {
+                    let lane = &mut self.lanes[usize::from(port)];
+                    let receipts = packets.as_slice().iter().take(count).map(|packet| packet.meta.receipt);
+                    lane.receipts.extend(receipts);
+                    lane.out.extend(packets.by_ref().take(count).map(|packet| packet.buffer));
+                }
+                Fate::HandOff(worker) if self.handoff.leads_to(worker) => {
+                    self.handoff.put_all(worker, packets.by_ref().take(count));
+                }
+                _ => return,
+            }
         }
     }
 

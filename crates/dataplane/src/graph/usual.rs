@@ -6,7 +6,7 @@ mod chunk;
 
 use super::{Graph, Hop, Next, Node, NodeId, Run};
 use crate::frame::Packet;
-use crate::nodes::{Flow, UsualInput, Verdict};
+use crate::nodes::{Flow, Steer, UsualInput, Verdict};
 use crate::state::State;
 use chunk::{CHUNK, Listed, Marked, Waiting};
 use packet::Buffer;
@@ -135,8 +135,24 @@ impl Graph {
             }
             goes_on
         });
-        others.items().iter().for_each(|(place, next)| self.leave(run, *place, *next));
+        if W::IS_MIXED && N::ID == NodeId::UsualInput {
+            self.leave_all(run, &others);
+        }
         self.charge::<B, N>(run);
         count
+    }
+
+    /// Puts packets of a chunk where they go that leave the usual way at its first node. Of nearly all of them `steer` says to whom
+    /// they are handed: here, while what it reads is at hand, and with its cycles in the first node's.
+    #[inline(always)]
+    fn leave_all<B: Buffer>(&mut self, run: &mut Run<'_, B>, others: &Listed<(u8, Next)>) {
+        let mut steered = 0;
+        for &(place, next) in others.items() {
+            let is_steered = next == Next::To(NodeId::Steer);
+            steered += usize::from(is_steered);
+            let next = if is_steered { run.process::<Steer>(place) } else { next };
+            self.leave(run, place, next);
+        }
+        run.counters.count_vector(NodeId::Steer, steered);
     }
 }

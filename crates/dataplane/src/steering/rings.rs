@@ -37,7 +37,7 @@ pub(crate) struct Handed<B> {
 const _: () = assert!(size_of::<Handed<usize>>() == 64, "a line");
 
 impl<B> Handed<B> {
-    #[inline]
+    #[inline(always)]
     fn new(packet: Packet<B>) -> Self {
         let Packet { buffer, meta } = packet;
         let Meta {
@@ -170,6 +170,21 @@ impl<B> Handoff<B> {
         }
     }
 
+    /// Whether there is such a worker beside this one.
+    #[inline]
+    pub(crate) fn leads_to(&self, worker: u8) -> bool {
+        self.to.get(usize::from(worker)).is_some_and(Option::is_some)
+    }
+
+    /// Puts packets among those for a worker; there has to be one ([`Handoff::leads_to`]).
+    #[inline(always)]
+    pub(crate) fn put_all(&mut self, worker: u8, packets: impl Iterator<Item = Packet<B>>) {
+        if let Some(Some(lane)) = self.to.get_mut(usize::from(worker)) {
+            lane.out.extend(packets.map(Handed::new));
+            self.waits = true;
+        }
+    }
+
     /// Whether any packet waits for [`Handoff::send`].
     #[inline]
     pub(crate) const fn waits(&self) -> bool {
@@ -267,6 +282,21 @@ mod tests {
         };
         assert_eq!((take(3), take(3)), (vec![10, 11, 12], vec![20, 21, 22]));
         assert_eq!((take(9), take(9)), (vec![13, 23], vec![]));
+    }
+
+    #[test]
+    fn a_worker_hands_to_the_others_many_at_once_and_never_to_itself() {
+        let mut ends = handoffs::<u32>(2);
+        let (mut taker, mut giver) = (ends.pop().unwrap(), ends.pop().unwrap());
+        assert_eq!([0, 1, 2].map(|worker| giver.leads_to(worker)), [false, true, false]);
+        let packet = |buffer| Packet { buffer, meta: Meta::new(0, Side::of(Interface::Access)) };
+        giver.put(1, packet(0)).ok().unwrap();
+        giver.put_all(1, (1..5).map(packet));
+        assert!(giver.waits());
+        assert_eq!(giver.send(&mut Vec::new()), 5);
+        let mut taken = Vec::new();
+        taker.take(VECTOR, |handed| taken.push(handed.buffer));
+        assert_eq!(taken, [0, 1, 2, 3, 4]);
     }
 
     /// What Miri is to look at: two threads, a ring between them, everything given away and taken once.
