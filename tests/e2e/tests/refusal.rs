@@ -3,9 +3,9 @@
 use crate::Test;
 use anyhow::{Context, Result, ensure};
 use lab::address::{PFCP_PORT, UPF_N4};
-use lab::anchorline::call;
+use lab::anchorline::{Node, Ran, call};
 use lab::command::Finished;
-use lab::config::{self, Driver};
+use lab::config::{self, Driver, FTeid};
 use lab::{Core, Lab, command, program};
 use std::fs;
 use std::net::UdpSocket;
@@ -16,6 +16,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_missing_interface_is_named", Core::Engine, missing_interface),
     ("a_pfcp_port_in_use_is_named", Core::Engine, port_in_use),
     ("a_missing_privilege_is_named", Core::Engine, missing_privilege),
+    ("a_node_that_has_sessions_stays_who_it_is", Core::Engine, renamed),
 ];
 
 /// Which example, the line to spoil, what it becomes, and what the complaint must contain besides the line's number.
@@ -85,6 +86,31 @@ fn missing_privilege(lab: &Lab) -> Result<()> {
     let complaint = refusal(&command::run(up.args(["up", "--config"]).arg(config), command::SHORT * 2)?)?;
     ensure!(complaint.contains("CAP_NET_RAW"), "the privilege is not in `{complaint}`");
     Ok(())
+}
+
+/// Sessions are known to control planes by the Node ID they were made under, and wait for a node that starts by it again.
+fn renamed(lab: &Lab) -> Result<()> {
+    let config = config::write_upf(lab.dir.path(), Driver::AfPacket)?;
+    let node = Node::start_by(lab, config.clone())?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    node.wait_sessions(ran.sessions)?;
+    node.stop()?;
+
+    let good = fs::read_to_string(&config)?;
+    let named = |id: &str| format!("id = \"{id}\"");
+    let bad = good.replacen(&named("10.40.0.2"), &named("upf.example.org"), 1);
+    ensure!(bad != good, "{} names no Node ID", config.display());
+    let complaint = refusal(&call(lab, "up", &config::write(lab.dir.path(), "renamed.toml", &bad)?)?)?;
+    let sessions = format!("{} session(s) under node.id 10.40.0.2", ran.sessions);
+    for said in [sessions.as_str(), "upf.example.org", "ctl release --wait"] {
+        ensure!(complaint.contains(said), "`{said}` is not in `{complaint}`");
+    }
+
+    let node = Node::start_by(lab, config)?;
+    node.wait_sessions(ran.sessions)?;
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.stop()
 }
 
 /// What the program says went wrong: one sentence, and at most one more by which `up` points to its engine's. No
