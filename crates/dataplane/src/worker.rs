@@ -266,9 +266,7 @@ impl<P: Port> Worker<P> {
                     lane.receipts.extend(receipts);
                     lane.out.extend(packets.by_ref().take(count).map(|packet| packet.buffer));
                 }
-                Fate::HandOff(worker) if self.handoff.leads_to(worker) => {
-                    self.handoff.put_all(worker, packets.by_ref().take(count));
-                }
+                Fate::HandOff(worker) if self.handoff.put_all(worker, packets.by_ref().take(count)) => {}
                 _ => return,
             }
         }

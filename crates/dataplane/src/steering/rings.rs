@@ -170,19 +170,13 @@ impl<B> Handoff<B> {
         }
     }
 
-    /// Whether there is such a worker beside this one.
-    #[inline]
-    pub(crate) fn leads_to(&self, worker: u8) -> bool {
-        self.to.get(usize::from(worker)).is_some_and(Option::is_some)
-    }
-
-    /// Puts packets among those for a worker; there has to be one ([`Handoff::leads_to`]).
+    /// Puts packets among those for a worker; false, and none taken, where there is no such worker.
     #[inline(always)]
-    pub(crate) fn put_all(&mut self, worker: u8, packets: impl Iterator<Item = Packet<B>>) {
-        if let Some(Some(lane)) = self.to.get_mut(usize::from(worker)) {
-            lane.out.extend(packets.map(Handed::new));
-            self.waits = true;
-        }
+    pub(crate) fn put_all(&mut self, worker: u8, packets: impl Iterator<Item = Packet<B>>) -> bool {
+        let Some(Some(lane)) = self.to.get_mut(usize::from(worker)) else { return false };
+        lane.out.extend(packets.map(Handed::new));
+        self.waits = true;
+        true
     }
 
     /// Whether any packet waits for [`Handoff::send`].
@@ -288,11 +282,11 @@ mod tests {
     fn a_worker_hands_to_the_others_many_at_once_and_never_to_itself() {
         let mut ends = handoffs::<u32>(2);
         let (mut taker, mut giver) = (ends.pop().unwrap(), ends.pop().unwrap());
-        assert_eq!([0, 1, 2].map(|worker| giver.leads_to(worker)), [false, true, false]);
         let packet = |buffer| Packet { buffer, meta: Meta::new(0, Side::of(Interface::Access)) };
-        giver.put(1, packet(0)).ok().unwrap();
-        giver.put_all(1, (1..5).map(packet));
-        assert!(giver.waits());
+        let mut packets = (0..5).map(packet);
+        assert!(!giver.put_all(0, packets.by_ref()) && !giver.put_all(2, packets.by_ref()) && !giver.waits());
+        giver.put(1, packets.next().unwrap()).ok().unwrap();
+        assert!(giver.put_all(1, packets) && giver.waits());
         assert_eq!(giver.send(&mut Vec::new()), 5);
         let mut taken = Vec::new();
         taker.take(VECTOR, |handed| taken.push(handed.buffer));
