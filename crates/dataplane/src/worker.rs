@@ -258,15 +258,21 @@ impl<P: Port> Worker<P> {
     #[inline(always)]
     fn give_to_lanes(&mut self, packets: &mut Drain<'_, Packet<P::Buffer>>) {
         while let Some(fate) = packets.as_slice().first().map(|packet| packet.meta.fate) {
-            let count = packets.as_slice().iter().take_while(|packet| packet.meta.fate == fate).count();
             match fate {
                 Fate::Send(port) => {
+                    let count = run_of(fate, packets.as_slice());
                     let lane = &mut self.lanes[usize::from(port)];
                     let receipts = packets.as_slice().iter().take(count).map(|packet| packet.meta.receipt);
                     lane.receipts.extend(receipts);
                     lane.out.extend(packets.by_ref().take(count).map(|packet| packet.buffer));
                 }
-                Fate::HandOff(worker) if self.handoff.put_all(worker, packets.by_ref().take(count)) => {}
+                Fate::HandOff(worker) => {
+                    let count = run_of(fate, packets.as_slice());
+                    if !self.handoff.put_all(worker, packets.by_ref().take(count)) {
+                        return;
+                    }
+                }
+                // Others are taken one by one: to count them here would be to count the rest of a run for each.
                 _ => return,
             }
         }
@@ -387,4 +393,10 @@ impl<P: Port> Worker<P> {
 
 fn bytes<B: Buffer>(buffers: &[B]) -> u64 {
     buffers.iter().map(|buffer| buffer.data().len() as u64).sum()
+}
+
+/// How many packets there are up to the first of another fate.
+#[inline(always)]
+fn run_of<B>(fate: Fate, packets: &[Packet<B>]) -> usize {
+    packets.iter().take_while(|packet| packet.meta.fate == fate).count()
 }
