@@ -3,7 +3,9 @@
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
-use packet::Buffer;
+use dpi::extract::may_be_later_request;
+use packet::five_tuple::FiveTuple;
+use packet::{Buffer, tcp};
 use rules::Direction;
 
 pub(crate) struct Flow;
@@ -24,7 +26,8 @@ impl<B: Buffer> Node<B> for Flow {
     #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &mut packet.meta;
-        match state.flows.find(meta.flow(), state.now_ns) {
+        let may_ask = || may_ask(packet.buffer.data());
+        match state.flows.find(meta.flow(), state.now_ns, may_ask) {
             Some((step, generation)) => {
                 state.sessions.cells.prefetch(step);
                 if meta.direction() == Direction::Downlink {
@@ -37,5 +40,16 @@ impl<B: Buffer> Node<B> for Flow {
             }
             None => Next::To(NodeId::Session),
         }
+    }
+}
+
+/// Whether a packet of a user may begin with a request, on a connection that has had one before. Of nearly all that says the first
+/// octet of what it carries, so that what is sent up takes the usual way.
+pub(super) fn may_ask(packet: &[u8]) -> bool {
+    let Ok(found) = FiveTuple::parse(packet) else { return true };
+    let segment = packet.get(found.upper..found.total).map(tcp::Segment::parse);
+    match segment {
+        Some(Ok(segment)) if found.part.is_none() => may_be_later_request(segment.payload()),
+        _ => true,
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Flow {
     seen: u16,
     /// Traffic class each verdict is for.
     classes: [u8; 2],
-    /// What else of a packet has to be looked at: [`CLASS`], [`LENGTH`]; mostly nothing.
+    /// What else of a packet has to be looked at: [`CLASS`], [`REQUESTS`]; mostly nothing.
     looks: u8,
     _spare: u8,
     /// Of what application it is.
@@ -61,8 +61,8 @@ const _: () = assert!(size_of::<Flow>() == 64, "one cache line a flow");
 
 /// The rules look at the traffic class.
 const CLASS: u8 = 1;
-/// Each packet of the user may begin with a request of another application, if it is long enough for one.
-const LENGTH: u8 = 2;
+/// Each packet of the user may begin with a request of another application.
+const REQUESTS: u8 = 2;
 
 /// What a verdict was reached for besides the key: packets that differ in any of it that matters are classified anew. (So are
 /// those of another tunnel: the step itself tells which one its packets come in.)
@@ -71,7 +71,7 @@ pub(crate) struct Circumstances {
     /// QFI in the low octet, port in the high one.
     pub(crate) arrival: u16,
     pub(crate) class: u8,
-    /// Bytes of the packet: none of a verdict, but too many to be sure of it, see [`LENGTH`].
+    /// Bytes of the packet: none of a verdict, but enough for what may put it in doubt, see [`REQUESTS`].
     pub(crate) bytes: u16,
 }
 
@@ -152,9 +152,14 @@ impl Flows {
     }
 
     /// The step a packet takes, and the generation of the rules that said so; `None` where nobody knows. Notes that a
-    /// packet came.
+    /// packet came. Whether it `may_ask` for something new is asked where that matters.
     #[inline]
-    pub(crate) fn find(&mut self, place: Place<'_>, now_ns: u64) -> Option<(StepIndex, u32)> {
+    pub(crate) fn find(
+        &mut self,
+        place: Place<'_>,
+        now_ns: u64,
+        may_ask: impl FnOnce() -> bool,
+    ) -> Option<(StepIndex, u32)> {
         let direction = place.direction;
         let flow = match self.blocks.flow_of_line(place.likely) {
             Some(flow) if flow.key.is(place.key) => flow,
@@ -165,7 +170,7 @@ impl Flows {
             flow.seen = tick(now_ns);
         }
         let step = flow.steps[direction as usize];
-        let known = step != StepIndex::NONE && flow.fits(place.circumstances, direction);
+        let known = step != StepIndex::NONE && flow.fits(place.circumstances, direction, may_ask);
         known.then_some((step, flow.generation))
     }
 
@@ -190,8 +195,8 @@ impl Flows {
             flow.steps = [StepIndex::NONE; 2];
             flow.detected = verdict.detected;
         }
-        let length = if flow.detected.looks_again() { LENGTH } else { 0 };
-        flow.looks = length | if verdict.class_matters { CLASS } else { 0 };
+        let requests = if flow.detected.looks_again() { REQUESTS } else { 0 };
+        flow.looks = requests | if verdict.class_matters { CLASS } else { 0 };
         flow.seen = tick(now_ns);
         flow.steps[direction as usize] = verdict.step;
         flow.classes[direction as usize] = place.circumstances.class;
@@ -366,23 +371,24 @@ impl Flow {
     }
 
     #[inline]
-    fn fits(&mut self, other: Circumstances, direction: Direction) -> bool {
+    fn fits(&mut self, other: Circumstances, direction: Direction, may_ask: impl FnOnce() -> bool) -> bool {
         self.arrivals[direction as usize] == other.arrival
-            && (self.looks == 0 || self.agrees(other, direction))
+            && (self.looks == 0 || self.agrees(other, direction, may_ask))
     }
 
     /// Whether what the flow looks at besides ([`Flow::looks`]) lets a packet go by its verdict.
     #[inline(never)]
-    fn agrees(&mut self, other: Circumstances, direction: Direction) -> bool {
+    fn agrees(&mut self, other: Circumstances, direction: Direction, may_ask: impl FnOnce() -> bool) -> bool {
         let is_of_class = self.looks & CLASS == 0 || self.classes[direction as usize] == other.class;
-        let may_ask = self.looks & LENGTH != 0
+        let asks = self.looks & REQUESTS != 0
             && direction == Direction::Uplink
-            && usize::from(other.bytes) >= self.key.headers_min() + REQUEST_MIN;
-        if may_ask {
+            && usize::from(other.bytes) >= self.key.headers_min() + REQUEST_MIN
+            && may_ask();
+        if asks {
             // What comes behind it in the vector stays behind it, and is of what it asks for.
             self.steps[direction as usize] = StepIndex::NONE;
         }
-        is_of_class && !may_ask
+        is_of_class && !asks
     }
 }
 

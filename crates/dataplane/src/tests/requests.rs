@@ -174,7 +174,7 @@ fn what_a_server_would_not_take_changes_nothing() {
 }
 
 /// What the server says goes the short way again from its second packet on, and so does what the user says that is too short for a
-/// request: 12 octets. Where no rule tells requests apart, all that the user says does.
+/// request, or does not begin with a method and the space behind it. Where no rule tells requests apart, all that the user says does.
 #[test]
 fn only_what_may_ask_again_is_looked_at() {
     for (text, looked_at) in [(TEXT, 1), ("id=1 precedence=1 rating-group=1 application=service-1 any\n", 0)]
@@ -190,7 +190,15 @@ fn only_what_may_ask_again_is_looked_at() {
             let after = [NodeId::Classify, NodeId::Inspect].map(|node| connection.packets_of(node));
             [after[0] - before[0], after[1] - before[1]]
         };
-        for (payload, expected) in [(&b""[..], 0), (&[b'x'; 12], 0), (&[b'x'; 13], looked_at), (b"", 0)] {
+        for (payload, expected) in [
+            (&b""[..], 0),
+            (b"x octets, 12", 0),
+            (b"x octets, 13.", looked_at),
+            (b"{octets are 14", 0),
+            (&[b'x'; 13], 0),
+            (b"\r\n13 of octets", looked_at),
+            (b"", 0),
+        ] {
             assert_eq!(looks(&mut connection, payload), [expected; 2], "{text}: {}", payload.len());
         }
         connection.check();

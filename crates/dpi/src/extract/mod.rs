@@ -31,7 +31,7 @@ mod quic;
 mod reader;
 mod tls;
 
-pub use http::{REQUEST_MIN, Request, later_request};
+pub use http::{REQUEST_MIN, Request, later_request, may_be_later_request};
 pub use media::{Rtp, Stun};
 pub use name::{NAME_MAX, host};
 pub use pool::{Pool, Ticket};
