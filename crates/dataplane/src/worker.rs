@@ -3,6 +3,7 @@
 
 mod connect;
 mod copies;
+mod dropping;
 mod frames;
 mod handoff;
 mod holding;
@@ -253,7 +254,7 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Gives those that leave or are handed over, up to the first of another fate, to their lanes: all at once that go the same
+    /// Gives those that leave or are handed over to their lanes, and is rid of those that are dropped, up to the first of another fate: all at once that go the same
     /// way, and none by value through a function, where it would be copied whole.
     #[inline(always)]
     fn give_to_lanes(&mut self, packets: &mut Drain<'_, Packet<P::Buffer>>) {
@@ -271,6 +272,10 @@ impl<P: Port> Worker<P> {
                     if !self.handoff.put_all(worker, packets.by_ref().take(count)) {
                         return;
                     }
+                }
+                Fate::Drop(reason) => {
+                    let count = run_of(fate, packets.as_slice());
+                    self.lose_all(packets, count, reason);
                 }
                 // Others are taken one by one: to count them here would be to count the rest of a run for each.
                 _ => return,
@@ -299,25 +304,6 @@ impl<P: Port> Worker<P> {
             Fate::HandOff(worker) => self.hand_off(worker, packet),
             Fate::Loop(port) => self.loop_back(port, packet),
         }
-    }
-
-    fn discard(&mut self, buffer: P::Buffer, reason: DropReason) {
-        self.counters.count_drops(reason, 1);
-        if self.trash.len() >= TRASH_ROOM {
-            P::Buffer::free_all(&mut self.trash);
-        }
-        self.trash.push(buffer);
-    }
-
-    /// Drops a packet that may have been counted.
-    fn lose(&mut self, packet: Packet<P::Buffer>, reason: DropReason) {
-        if packet.meta.receipt != Receipt::NONE {
-            self.state.take_back(packet.meta.receipt);
-        }
-        if reason == DropReason::FarDrop {
-            self.tell_dropped(&packet.meta);
-        }
-        self.discard(packet.buffer, reason);
     }
 
     fn ask_neighbours(&mut self) {
