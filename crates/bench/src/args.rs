@@ -107,6 +107,7 @@ impl ValueEnum for Task {
             Task::One(Scenario::Steering),
             Task::One(Scenario::Control),
             Task::One(Scenario::Services),
+            Task::One(Scenario::Drops),
             Task::One(Scenario::Pfcp),
             Task::All,
             Task::Check,

@@ -232,7 +232,12 @@ fn move_to_gnb(frame: &mut [u8], gnb: u32) -> Option<()> {
     let header = frame.get_mut(ethernet::LENGTH..)?;
     let gnbs = FIRST_GNB.wrapping_add(u8::try_from(gnb).ok()?);
     *header.get_mut(15)? = gnbs;
-    // The checksum covers the header, itself taken for zero (RFC 791 3.1).
+    seal(header)
+}
+
+/// Writes the checksum of an IPv4 header without options.
+pub(crate) fn seal(header: &mut [u8]) -> Option<()> {
+    // It covers the header, itself taken for zero (RFC 791 3.1).
     header.get_mut(10..12)?.fill(0);
     let words = header.get(..ipv4::LENGTH)?.chunks_exact(2);
     let sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();

@@ -44,6 +44,7 @@ const RECORD: &[Case] = &[
     case("steering", "steering --sessions 60000 --duration 30"),
     case("control", "control --duration 10"),
     case("services", "services --duration 20"),
+    case("drops", "drops --duration 10"),
     case("pfcp", PFCP),
 ];
 
@@ -58,6 +59,7 @@ const QUICK: &[Case] = &[
     case("steering", "steering --sessions 10000 --flows 50000 --duration 4 --trials 3"),
     case("control", "control --sessions 60000 --flows 100000 --duration 2 --trials 3"),
     case("services", "services --sessions 20000 --flows 50000 --duration 3 --trials 3"),
+    case("drops", "drops --sessions 20000 --flows 50000 --duration 1 --trials 3"),
     case("pfcp", "pfcp --sessions 20000 --duration 2 --trials 3"),
 ];
 

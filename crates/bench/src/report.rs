@@ -71,6 +71,8 @@ pub(crate) struct Report {
     pub(crate) classification: Option<Classification>,
     #[serde(flatten)]
     pub(crate) steering: Option<Steering>,
+    #[serde(flatten)]
+    pub(crate) drops: Option<Drops>,
     /// Of a sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) points: Vec<Report>,
@@ -170,6 +172,28 @@ pub(crate) struct ClassFate {
     pub(crate) loss: f64,
     /// Of the others.
     pub(crate) latency_us: Latency,
+}
+
+/// What `drops` adds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Drops {
+    pub(crate) dropped: Vec<Dropped>,
+}
+
+/// Packets that are dropped for one reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Dropped {
+    /// What is wrong with them.
+    pub(crate) what: String,
+    /// As `ctl drops` names it.
+    pub(crate) reason: String,
+    pub(crate) cycles_per_packet: Spread,
+    /// Of the same packets without that, in the same turns.
+    pub(crate) forwarded_cycles_per_packet: Spread,
+    /// The one over the other: above 1, a packet that is dropped costs more.
+    pub(crate) of_forwarded: Spread,
+    /// The share of them that was answered instead.
+    pub(crate) answered_share: f64,
 }
 
 /// One way, in microseconds.
@@ -272,6 +296,7 @@ impl Report {
             services: None,
             classification: None,
             steering: None,
+            drops: None,
             points: vec![],
         }
     }

@@ -143,6 +143,7 @@ fn scenarios_yield_sound_reports_and_wrong_packets_none() {
     check(&control);
     let read: Report = serde_json::from_str(&serde_json::to_string(&control).unwrap()).unwrap();
     assert_eq!(read.control, control.control, "what is written can be read");
+    check_drops(&Scenario::Drops.measure(&plan(Direction::Both)).unwrap());
     check_scaling(&Scenario::Scaling.measure(&plan(Direction::Both)).unwrap());
     if cpus.len() > 1 {
         check_latency(&Scenario::Latency.measure(&plan(Direction::Both)).unwrap());
@@ -174,6 +175,24 @@ fn check_services(report: &Report) {
     assert_eq!(value.pointer("/points/0/rules"), Some(&0.into()));
     let again: Report = serde_json::from_value(value.clone()).unwrap();
     assert_eq!(serde_json::to_value(again).unwrap(), value, "what is written can be read");
+}
+
+/// Each fault has its reason, and nothing but packets with it is dropped: else there is no report.
+fn check_drops(report: &Report) {
+    assert!(report.balanced && !report.interrupted && report.ratio.is_none());
+    let dropped = &report.drops.as_ref().unwrap().dropped;
+    let reasons: Vec<&str> = dropped.iter().map(|dropped| dropped.reason.as_str()).collect();
+    for reason in ["no_tunnel", "no_pdr", "user_packet_malformed", "no_session", "ttl_expired"] {
+        assert!(reasons.contains(&reason), "{reasons:?}");
+        assert!(report.text().contains(reason));
+    }
+    for dropped in dropped {
+        assert!(dropped.of_forwarded.min > 0.0 && dropped.cycles_per_packet.min > 0.0, "{dropped:?}");
+        let may_be_answered = ["no_tunnel", "no_session", "ttl_expired"].contains(&dropped.reason.as_str());
+        assert!(dropped.answered_share == 0.0 || may_be_answered, "{dropped:?}");
+    }
+    let read: Report = serde_json::from_str(&serde_json::to_string(report).unwrap()).unwrap();
+    assert_eq!(read.drops, report.drops, "what is written can be read");
 }
 
 fn check_scaling(report: &Report) {

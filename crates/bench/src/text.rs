@@ -3,7 +3,7 @@
 mod steering;
 
 use crate::misses::UNKNOWN;
-use crate::report::{Control, Latency, Load, Node, PfcpCost, PfcpRates, Report, Services};
+use crate::report::{Control, Drops, Latency, Load, Node, PfcpCost, PfcpRates, Report, Services};
 use crate::scenario::{Classification, FirstPacket};
 use crate::spread::Spread;
 use std::fmt::Write;
@@ -17,6 +17,7 @@ impl Report {
             self.pfcp.as_ref().map(pfcp_table),
             self.control.map(control_line),
             self.services.as_ref().map(services_line),
+            self.drops.as_ref().map(drops_table),
             self.classification.as_ref().map(classification_table),
             self.latency_us.zip(self.load.as_ref()).map(|(latency, load)| self.latency(latency, load)),
             self.steering.as_ref().map(|_| steering::table(&self.points)),
@@ -264,6 +265,28 @@ fn services_line(services: &Services) -> String {
          {flows:.0} new flows a second, {:.0} of them of a known application\n",
         services.detected_flows_per_s
     )
+}
+
+/// A line for each reason.
+fn drops_table(drops: &Drops) -> String {
+    let mut text = format!(
+        "{:<24} {:>17} {:>16} {:>22} {:>9}\n",
+        "dropped as", "cycles per packet", "forwarded alike", "of that", "answered"
+    );
+    for dropped in &drops.dropped {
+        let Spread { min, median, max } = dropped.of_forwarded;
+        let _ = writeln!(
+            text,
+            "{:<24} {:>17.1} {:>16.1} {:>22} {:>7.2} %  {}",
+            dropped.reason,
+            dropped.cycles_per_packet.median,
+            dropped.forwarded_cycles_per_packet.median,
+            format!("{median:.3} ({min:.3} to {max:.3})"),
+            dropped.answered_share * 100.0,
+            dropped.what,
+        );
+    }
+    text
 }
 
 /// Each figure beside what is asked.

@@ -59,6 +59,7 @@ impl Results {
             self.rules(),
             self.services(),
             self.control(),
+            self.drops(),
             self.latency(),
             self.scaling(),
             self.of("steering").map(super::steering::section),
@@ -226,6 +227,28 @@ the same FAR, QER and URR.\n\n";
         Some("## Over the number of workers\n\nNothing is shared: each worker has its ports, its sessions and its packets.\n\n".to_owned()
             + &sweep(&report.points, "workers", |point| point.workers)
             + &notes([report]))
+    }
+
+    fn drops(&self) -> Option<String> {
+        let report = self.of("drops")?;
+        let drops = report.drops.as_ref()?;
+        let mut text = "## Packets that are dropped\n\nAll packets of a round have one fault; rounds of the same ones without it take turns \
+with these. Below 1, it takes less to be rid of a packet than to forward it.\n\n\
+| packets | dropped as | cycles per packet | forwarded alike | of that | answered |\n|---|---|---|---|---|---|\n"
+            .to_owned();
+        for dropped in &drops.dropped {
+            let _ = writeln!(
+                text,
+                "| {} | `{}` | {} | {} | **{}** | {:.2} % |",
+                dropped.what,
+                dropped.reason,
+                spread(Some(dropped.cycles_per_packet), 0),
+                spread(Some(dropped.forwarded_cycles_per_packet), 0),
+                spread(Some(dropped.of_forwarded), 3),
+                dropped.answered_share * 100.0,
+            );
+        }
+        Some(text + "\n" + &notes([report]))
     }
 
     fn pfcp(&self) -> Option<String> {

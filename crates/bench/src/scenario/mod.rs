@@ -1,6 +1,7 @@
 //! What can be measured: each scenario is a value with a name that yields a report.
 
 mod control;
+mod drops;
 mod first_packets;
 mod flows;
 mod forward;
@@ -45,6 +46,8 @@ pub(crate) enum Scenario {
     Control,
     /// What it costs to know what flows are about: content rules, and a bill for every service.
     Services,
+    /// What packets cost that are dropped, by reason.
+    Drops,
     /// Sessions set up, changed and ended over PFCP, by the shipped node.
     Pfcp,
 }
@@ -75,6 +78,7 @@ impl Scenario {
             Self::Steering => steering::measure(plan),
             Self::Control => control::measure(plan),
             Self::Services => services::measure(plan),
+            Self::Drops => drops::measure(plan),
             Self::Pfcp => pfcp::measure(plan),
         }
     }
