@@ -199,3 +199,69 @@ impl fmt::Debug for Mbuf {
         f.debug_struct("Mbuf").field("total_bytes", &self.total_bytes()).field("data", &self.data()).finish()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests speak plainly")]
+mod tests {
+    use super::*;
+    use crate::{Eal, EalConfig, HugePages, Mempool, MempoolConfig};
+
+    fn field(packet: &Mbuf) -> *mut rte_mbuf {
+        packet.raw.as_ptr()
+    }
+
+    fn pool(capacity: u32) -> Mempool {
+        let config = EalConfig { memory_mb: 64, huge_pages: HugePages::Never, ..EalConfig::default() };
+        let eal = Eal::init(&config).unwrap();
+        Mempool::new(eal, MempoolConfig { capacity, cache: 0, ..MempoolConfig::default() }).unwrap()
+    }
+
+    /// A packet of one piece is given back without a look at what is behind it; of several, all of them, as a pool has them.
+    #[test]
+    fn packets_of_any_number_of_pieces_go_back_whole() {
+        let pool = pool(1_023);
+        for pieces in [1, 2, 3, 1, 5] {
+            let mut packets = vec![];
+            for _ in 0..4 {
+                let mut all = vec![];
+                pool.alloc_bulk(&mut all, pieces).unwrap();
+                for pair in all.windows(2) {
+                    // SAFETY: both are packets of ours; the second is its head's from now on.
+                    unsafe { (*field(&pair[0])).next = field(&pair[1]) };
+                }
+                let head = all.remove(0);
+                // SAFETY: as many pieces as it has now.
+                unsafe { (*field(&head)).nb_segs = u16::try_from(pieces).unwrap() };
+                all.into_iter().for_each(std::mem::forget);
+                packets.push(head);
+            }
+            assert_eq!(pool.in_use() as usize, 4 * pieces);
+            Mbuf::free_all(&mut packets);
+            assert_eq!(pool.in_use(), 0, "{pieces}");
+        }
+        let mut all = vec![];
+        pool.alloc_bulk(&mut all, 1_023).unwrap();
+        for packet in &all {
+            assert!(packet.mbuf().nb_segs == 1 && packet.mbuf().next.is_null() && packet.mbuf().refcnt == 1);
+        }
+        Mbuf::free_all(&mut all);
+        assert_eq!(pool.in_use(), 0);
+    }
+
+    /// Somebody else, as a driver that copies none, has it still.
+    #[test]
+    fn a_packet_that_others_have_goes_back_with_the_last() {
+        let pool = pool(63);
+        let mut packets = vec![pool.alloc().unwrap()];
+        let raw = field(&packets[0]);
+        // SAFETY: ours; the second owner is this test.
+        unsafe { (*raw).refcnt = 2 };
+        Mbuf::free_all(&mut packets);
+        assert_eq!(pool.in_use(), 1);
+        // SAFETY: it was not given back, and has one owner now.
+        packets.extend(unsafe { Mbuf::from_raw(raw) });
+        assert_eq!(packets[0].mbuf().refcnt, 1);
+        Mbuf::free_all(&mut packets);
+        assert_eq!(pool.in_use(), 0);
+    }
+}
