@@ -242,7 +242,7 @@ impl<P: Port> Worker<P> {
         let mut split = SplitFlows::NONE;
         loop {
             if split.is_empty() {
-                self.give_to_lanes(&mut packets);
+                self.give_in_runs(&mut packets);
             }
             let Some(packet) = packets.next() else { break };
             if split.overtaken_by(&packet.meta) && self.rest.may_stay_behind() {
@@ -254,10 +254,10 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Gives those that leave or are handed over to their lanes, and is rid of those that are dropped, up to the first of another fate: all at once that go the same
-    /// way, and none by value through a function, where it would be copied whole.
+    /// Gives those that leave or are handed over to their lanes and is rid of those that are dropped, up to the first of another
+    /// fate: all at once that go the same way, and none by value through a function, where it would be copied whole.
     #[inline(always)]
-    fn give_to_lanes(&mut self, packets: &mut Drain<'_, Packet<P::Buffer>>) {
+    fn give_in_runs(&mut self, packets: &mut Drain<'_, Packet<P::Buffer>>) {
         while let Some(fate) = packets.as_slice().first().map(|packet| packet.meta.fate) {
             match fate {
                 Fate::Send(port) => {

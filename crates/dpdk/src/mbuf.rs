@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::{Eal, EalConfig, HugePages, Mempool, MempoolConfig};
 
-    fn field(packet: &Mbuf) -> *mut rte_mbuf {
+    fn raw(packet: &Mbuf) -> *mut rte_mbuf {
         packet.raw.as_ptr()
     }
 
@@ -227,11 +227,11 @@ mod tests {
                 pool.alloc_bulk(&mut all, pieces).unwrap();
                 for pair in all.windows(2) {
                     // SAFETY: both are packets of ours; the second is its head's from now on.
-                    unsafe { (*field(&pair[0])).next = field(&pair[1]) };
+                    unsafe { (*raw(&pair[0])).next = raw(&pair[1]) };
                 }
                 let head = all.remove(0);
                 // SAFETY: as many pieces as it has now.
-                unsafe { (*field(&head)).nb_segs = u16::try_from(pieces).unwrap() };
+                unsafe { (*raw(&head)).nb_segs = u16::try_from(pieces).unwrap() };
                 all.into_iter().for_each(std::mem::forget);
                 packets.push(head);
             }
@@ -253,13 +253,13 @@ mod tests {
     fn a_packet_that_others_have_goes_back_with_the_last() {
         let pool = pool(63);
         let mut packets = vec![pool.alloc().unwrap()];
-        let raw = field(&packets[0]);
+        let shared = raw(&packets[0]);
         // SAFETY: ours; the second owner is this test.
-        unsafe { (*raw).refcnt = 2 };
+        unsafe { (*shared).refcnt = 2 };
         Mbuf::free_all(&mut packets);
         assert_eq!(pool.in_use(), 1);
         // SAFETY: it was not given back, and has one owner now.
-        packets.extend(unsafe { Mbuf::from_raw(raw) });
+        packets.extend(unsafe { Mbuf::from_raw(shared) });
         assert_eq!(packets[0].mbuf().refcnt, 1);
         Mbuf::free_all(&mut packets);
         assert_eq!(pool.in_use(), 0);

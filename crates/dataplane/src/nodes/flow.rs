@@ -43,8 +43,8 @@ impl<B: Buffer> Node<B> for Flow {
     }
 }
 
-/// Whether a packet of a user may begin with a request, on a connection that has had one before. Of nearly all that says the first
-/// octet of what it carries, so that what is sent up takes the usual way.
+/// Whether a packet of a user may begin with a request, on a connection that has had one before. The first few octets that it carries
+/// say of most that they do not, so that bodies take the usual way.
 pub(super) fn may_ask(packet: &[u8]) -> bool {
     let Ok(found) = FiveTuple::parse(packet) else { return true };
     let segment = packet.get(found.upper..found.total).map(tcp::Segment::parse);

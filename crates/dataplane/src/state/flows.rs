@@ -71,7 +71,7 @@ pub(crate) struct Circumstances {
     /// QFI in the low octet, port in the high one.
     pub(crate) arrival: u16,
     pub(crate) class: u8,
-    /// Bytes of the packet: none of a verdict, but enough for what may put it in doubt, see [`REQUESTS`].
+    /// Bytes of the packet: no part of what the verdict is for, but one that is long enough may ask for another, see [`REQUESTS`].
     pub(crate) bytes: u16,
 }
 
