@@ -14,58 +14,60 @@ pub(crate) enum Counted {
     Flow(Ticket),
 }
 
-/// What was counted, in one word: every packet that leaves has one, written where it is counted and copied once. It is of use as
-/// long as the rules that counted are in force, so whatever changes them or tells of usage first lets out what is to leave.
-///
-/// From the lowest bit on: the step or ticket (32), bytes (16), direction (1), who counted (2; none is 0).
+/// What was counted: every packet that leaves has one, written where it is counted and copied once. It is of use as long as the
+/// rules that counted are in force, so whatever changes them or tells of usage first lets out what is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Receipt(u64);
+#[repr(C, align(8))]
+pub(crate) struct Receipt {
+    /// The step or ticket, as a number.
+    who: u32,
+    bytes: u16,
+    direction: Direction,
+    kind: Kind,
+}
 
-const BYTES_SHIFT: u32 = 32;
-const DOWNLINK_SHIFT: u32 = 48;
-const DOWNLINK: u64 = (Direction::Downlink as u64) << DOWNLINK_SHIFT;
-const _: () = assert!(Direction::Uplink as u64 == 0 && DOWNLINK == 1 << DOWNLINK_SHIFT);
-const STEP: u64 = 1 << 49;
-const FLOW: u64 = 1 << 50;
+const _: () = assert!(size_of::<Receipt>() == 8, "one word");
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    Nobody,
+    Step,
+    Flow,
+}
 
 impl Receipt {
     /// Nothing.
-    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self { who: 0, bytes: 0, direction: Direction::Uplink, kind: Kind::Nobody };
 
     /// The URRs of a step counted so many bytes.
     #[inline(always)]
     pub(crate) const fn of_step(step: StepIndex, direction: Direction, bytes: u16) -> Self {
-        Self::new(STEP | step.bits() as u64, direction, bytes)
+        Self { who: step.bits(), bytes, direction, kind: Kind::Step }
     }
 
     /// The same of a flow.
     pub(crate) const fn of_flow(ticket: Ticket, direction: Direction, bytes: u16) -> Self {
-        Self::new(FLOW | ticket.bits() as u64, direction, bytes)
-    }
-
-    #[inline(always)]
-    const fn new(who: u64, direction: Direction, bytes: u16) -> Self {
-        Self(who | (direction as u64) << DOWNLINK_SHIFT | (bytes as u64) << BYTES_SHIFT)
+        Self { who: ticket.bits(), bytes, direction, kind: Kind::Flow }
     }
 
     /// Who counted.
     pub(crate) const fn counted(self) -> Counted {
-        let who = self.0 as u32;
-        match self.0 & (STEP | FLOW) {
-            STEP => Counted::Step(StepIndex::from_bits(who)),
-            FLOW => Counted::Flow(Ticket::from_bits(who)),
-            _ => Counted::Nobody,
+        match self.kind {
+            Kind::Nobody => Counted::Nobody,
+            Kind::Step => Counted::Step(StepIndex::from_bits(self.who)),
+            Kind::Flow => Counted::Flow(Ticket::from_bits(self.who)),
         }
     }
 
     /// How much.
     pub(crate) const fn bytes(self) -> u32 {
-        (self.0 >> BYTES_SHIFT) as u16 as u32
+        self.bytes as u32
     }
 
     /// Which way it went.
     pub(crate) const fn direction(self) -> Direction {
-        if self.0 & DOWNLINK == 0 { Direction::Uplink } else { Direction::Downlink }
+        self.direction
     }
 }
 

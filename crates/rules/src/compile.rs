@@ -21,6 +21,7 @@ use steps::Steps;
 
 /// From or to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Direction {
     /// From the user.
     Uplink,

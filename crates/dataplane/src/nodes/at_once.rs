@@ -4,7 +4,7 @@
 use super::{EthernetOutput, GtpuEncap, IpOutput, gtpu_encap};
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet, PortIndex};
-use crate::graph::{Next, Node};
+use crate::graph::{Next, Node, NodeId};
 use crate::receipt::Receipt;
 use crate::state::{
     Cells, Count, Exit, HotStep, Kind, Moment, Neighbours, Peers, Ports, Rate, Routes, Sessions, State,
@@ -19,23 +19,24 @@ pub(super) fn finish<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Op
     if !state.sessions.cells.step(packet.meta.step).is_simple() {
         return None;
     }
-    match packet.meta.waits.is_some() {
-        true => enforce_waiting(state, packet),
+    let next = match packet.meta.waits.is_some() {
+        true => enforce_waiting(state, packet)?,
         false => enforce(state, packet),
-    }
+    };
+    (next != Next::To(NodeId::Far)).then_some(next)
 }
 
-/// Does to a packet what its step says, which is simple; `None` where its quotas have to be looked at: then those of packets behind
-/// it are, too.
+/// Does to a packet what its step says, which is simple; where its quotas have to be looked at, then those of packets behind it are,
+/// too.
 #[inline(always)]
-pub(super) fn enforce<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Option<Next> {
+pub(super) fn enforce<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Next {
     let (ways, cells) = Ways::of(state);
     let end = match cells.with_account(packet.meta.step) {
         Some(rules) => ways.enforce(packet, rules),
         None => enforce_apart(state, packet),
     };
     match end {
-        End::Sent(port) => Some(Next::End(Fate::Send(port))),
+        End::Sent(port) => Next::End(Fate::Send(port)),
         other => other.go_on(state, packet),
     }
 }
@@ -48,13 +49,13 @@ fn enforce_waiting<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Opti
     let (rate, count) = cells.rate_and_count(packet.meta.step, &step)?;
     let plain = step.kind == Kind::Plain;
     if let Err(end) = ways.admit(packet, (&step, rate, count.left), plain) {
-        return end.go_on(state, packet);
+        return Some(end.go_on(state, packet));
     }
     super::urr::count_all(state, packet);
-    match Ways::of(state).0.leave_by(packet, &step, plain) {
-        End::Sent(port) => Some(Next::End(Fate::Send(port))),
+    Some(match Ways::of(state).0.leave_by(packet, &step, plain) {
+        End::Sent(port) => Next::End(Fate::Send(port)),
         other => other.go_on(state, packet),
-    }
+    })
 }
 
 /// What a packet came to.
@@ -75,11 +76,11 @@ impl End {
     /// All but the usual.
     #[cold]
     #[inline(never)]
-    fn go_on<B: Buffer>(self, state: &mut State, packet: &mut Packet<B>) -> Option<Next> {
+    fn go_on<B: Buffer>(self, state: &mut State, packet: &mut Packet<B>) -> Next {
         let step = state.sessions.cells.step(packet.meta.step);
         let plain = step.kind == Kind::Plain;
         packet.meta.towards = step.to();
-        Some(match self {
+        match self {
             Self::Sent(port) => Next::End(Fate::Send(port)),
             Self::Unsent => leave_anew(state, packet, plain),
             Self::Unsure => {
@@ -87,11 +88,11 @@ impl End {
                 let base = step.base(packet.meta.step);
                 let place = step.counted_at();
                 state.sessions.cells.account(base, place).count.left = 0;
-                return None;
+                Next::To(NodeId::Far)
             }
             Self::Stopped(reason) => super::far::stop(packet, reason),
             Self::Refused => super::qer::refuse(state, packet, DropReason::RateExceeded),
-        })
+        }
     }
 }
 

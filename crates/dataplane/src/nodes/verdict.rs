@@ -30,6 +30,6 @@ impl<B: Buffer> Node<B> for Verdict {
         if !step.is_simple() {
             return Next::To(NodeId::Far);
         }
-        at_once::enforce(state, packet).unwrap_or(Next::To(NodeId::Far))
+        at_once::enforce(state, packet)
     }
 }

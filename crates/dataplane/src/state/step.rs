@@ -241,7 +241,7 @@ impl HotStep {
     }
 
     /// The side its packets leave on, and of plain ones the network there.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn to(&self) -> Side {
         match self.tunnels() {
             false => Side::new(self.interface(), Instance::of_digest(self.teid as u16)),
@@ -249,7 +249,7 @@ impl HotStep {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     const fn interface(&self) -> Interface {
         match self.flags & (TO_ACCESS | TO_LAN) {
             0 => Interface::Core,

@@ -11,10 +11,12 @@ pub fn decrement_ttl(bytes: &mut [u8]) -> Option<()> {
     let (header, _) = Header::mut_from_prefix(bytes).ok()?;
     let hops = header.ttl.checked_sub(1).filter(|hops| *hops > 0)?;
     header.ttl = hops;
-    // The hops are the high octet of their word: RFC 1624, eqn. 3 with `!m + m'` and both complements worked out.
-    let checksum = header.checksum.get();
-    let carry = u16::from(checksum >= !0x0100);
-    header.checksum.set(checksum.wrapping_add(0x0100).wrapping_add(carry));
+    // The hops are the first octet of their word: RFC 1624, eqn. 3 with `!m + m'` and both complements worked out; in the CPU's own
+    // order of octets, as such sums are the same in either (RFC 1071 2).
+    const ONE: u16 = u16::from_ne_bytes([1, 0]);
+    let checksum = u16::from_ne_bytes(header.checksum.to_bytes());
+    let carry = u16::from(checksum >= !ONE);
+    header.checksum = U16::from_bytes(checksum.wrapping_add(ONE).wrapping_add(carry).to_ne_bytes());
     Some(())
 }
 
