@@ -137,6 +137,27 @@ impl<'a, W: Worker> Field<'a, W> {
         }
         Ok(())
     }
+
+    /// Runs one trial: rounds of each runner in turns, one of each at least.
+    ///
+    /// # Errors
+    /// Those of a round.
+    pub(crate) fn trial(&mut self, plan: &Plan, score: &mut Score) -> anyhow::Result<()> {
+        let (start, busy) = (Instant::now(), cpu_time());
+        let mut times_ns: [Vec<f64>; 3] = Default::default();
+        while times_ns[0].is_empty() || (start.elapsed() < plan.trial() && !interrupt::asked()) {
+            for runner in RUNNERS {
+                let (run, took) = self.round(runner)?;
+                times_ns[runner as usize].push(took.cpu.as_nanos() as f64 / run.packets.max(1) as f64);
+                if runner == Runner::Product {
+                    score.laid = score.laid.and(run);
+                    score.took = score.took.and(took);
+                }
+            }
+        }
+        score.add(&times_ns, (start.elapsed(), cpu_time() - busy));
+        Ok(())
+    }
 }
 
 /// What came of it.
@@ -148,13 +169,26 @@ pub(crate) struct Score {
     pub(crate) laid: Laid,
     /// What that took.
     pub(crate) took: Took,
-    /// Share of the time in which the measuring thread had a CPU.
+    /// How long the trials took, and how long the measuring thread had a CPU meanwhile.
+    pub(crate) lasted: Duration,
+    pub(crate) busy: Duration,
+    /// The share of the one in the other.
     pub(crate) cpu_share: f64,
     /// Not all trials were done.
     pub(crate) interrupted: bool,
 }
 
 impl Score {
+    /// Adds a trial: nanoseconds per packet of every round of each runner; how long it took, and how much of that on a CPU.
+    fn add(&mut self, rounds: &[Vec<f64>; 3], (lasted, busy): (Duration, Duration)) {
+        for (all, rounds) in self.times_ns.iter_mut().zip(rounds) {
+            all.extend(Spread::of(rounds).map(|spread| spread.median));
+        }
+        self.lasted += lasted;
+        self.busy += busy;
+        self.cpu_share = rounded(self.busy.as_secs_f64() / self.lasted.as_secs_f64());
+    }
+
     /// Of a runner, in cycles per packet where `hz` make a second.
     pub(crate) fn spread(&self, runner: Runner, hz: u64) -> Spread {
         let cycles = self.times_ns[runner as usize].iter().map(|time_ns| time_ns * hz as f64 / 1e9);
@@ -183,44 +217,16 @@ pub(crate) fn contest<W: Worker>(
     field.warm_up()?;
     warm(field.product);
     let mut score = Score::default();
-    let (start, busy) = (Instant::now(), cpu_time());
     for _ in 0..plan.trials {
-        if interrupt::asked() {
-            score.interrupted = true;
+        score.interrupted = interrupt::asked();
+        if score.interrupted {
             break;
         }
-        let rounds = trial(field, plan, &mut score)?;
-        bar.set_position(start.elapsed().as_millis() as u64);
-        for (all, rounds) in score.times_ns.iter_mut().zip(&rounds) {
-            all.extend(Spread::of(rounds).map(|spread| spread.median));
-        }
+        field.trial(plan, &mut score)?;
+        bar.set_position(score.lasted.as_millis() as u64);
     }
-    score.cpu_share = rounded((cpu_time() - busy).as_secs_f64() / start.elapsed().as_secs_f64());
     bar.finish_and_clear();
     Ok(score)
-}
-
-/// Nanoseconds per packet of every round of a trial; one round of each at least.
-fn trial<W: Worker>(
-    field: &mut Field<'_, W>,
-    plan: &Plan,
-    score: &mut Score,
-) -> anyhow::Result<[Vec<f64>; 3]> {
-    let mut rounds: [Vec<f64>; 3] = Default::default();
-    let start = Instant::now();
-    loop {
-        for runner in RUNNERS {
-            let (run, took) = field.round(runner)?;
-            rounds[runner as usize].push(took.cpu.as_nanos() as f64 / run.packets.max(1) as f64);
-            if runner == Runner::Product {
-                score.laid = score.laid.and(run);
-                score.took = score.took.and(took);
-            }
-        }
-        if start.elapsed() >= plan.trial() || interrupt::asked() {
-            return Ok(rounds);
-        }
-    }
 }
 
 /// A bar for something that takes about this long.

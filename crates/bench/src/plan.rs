@@ -16,11 +16,22 @@ pub(crate) const TRIALS_MAX: u32 = 100;
 /// Memory a session takes at most on both sides of a worker, besides its PDRs; measured, with room to spare.
 const SESSION_BYTES: u64 = 1_024;
 /// Memory a PDR takes at most, as a control plane states it and as a worker runs it.
-const PDR_BYTES: u64 = 64;
+const PDR_BYTES: u64 = 320;
 /// Memory a flow takes at most: a line of the yardstick, and an entry of the product.
 const FLOW_BYTES: u64 = 256;
 /// Memory of everything whose size does not depend on the parameters.
 const BASE_BYTES: u64 = 768 << 20;
+/// Memory of the packets of one more size that is measured in turns with others.
+const PACKETS_BYTES: u64 = 320 << 20;
+
+/// What a measurement keeps at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Engines with all sessions.
+    pub(crate) engines: u64,
+    /// Sizes that are measured in turns, each with all flows and with packets of its own.
+    pub(crate) sizes: u64,
+}
 
 /// Which way packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -81,18 +92,18 @@ impl Plan {
         self.duration / self.trials.max(1)
     }
 
-    /// Whether this much memory is there, where all sessions and flows are kept by so many `engines`.
+    /// Whether this much memory is there, where so much is kept at once.
     ///
     /// # Errors
     /// The most that can be measured with `available` bytes.
-    pub(crate) fn check_memory(&self, available: u64, engines: u64) -> anyhow::Result<()> {
+    pub(crate) fn check_memory(&self, available: u64, kept: Kept) -> anyhow::Result<()> {
         let Profile { subscribers, flows, .. } = self.profile;
-        let most = self.most_sessions(available, engines);
+        let (most, engines) = (self.most_sessions(available, kept), kept.engines);
         if most >= u64::from(subscribers) {
             return Ok(());
         }
         let sessions = u64::from(subscribers) * self.session_bytes() * engines;
-        let needed = self.base_bytes(engines) + sessions;
+        let needed = self.base_bytes(kept) + sessions;
         let of_each = if engines > 1 { format!(" in each of {engines} engines") } else { String::new() };
         bail!(
             "{subscribers} sessions of {} PDRs with {flows} flows{of_each} need about {} MiB of memory and {} MiB are \
@@ -104,16 +115,17 @@ impl Plan {
     }
 
     /// With as many flows and PDRs.
-    fn most_sessions(&self, available: u64, engines: u64) -> u64 {
-        available.saturating_sub(self.base_bytes(engines)) / (self.session_bytes() * engines.max(1))
+    fn most_sessions(&self, available: u64, kept: Kept) -> u64 {
+        available.saturating_sub(self.base_bytes(kept)) / (self.session_bytes() * kept.engines.max(1))
     }
 
     fn session_bytes(&self) -> u64 {
         SESSION_BYTES + u64::from(self.pdrs) * PDR_BYTES
     }
 
-    fn base_bytes(&self, engines: u64) -> u64 {
-        BASE_BYTES + u64::from(self.profile.flows) * FLOW_BYTES * engines
+    fn base_bytes(&self, Kept { engines, sizes }: Kept) -> u64 {
+        let flows = u64::from(self.profile.flows) * FLOW_BYTES;
+        BASE_BYTES + flows * engines.max(sizes) + PACKETS_BYTES * sizes.saturating_sub(1)
     }
 }
 
@@ -136,13 +148,16 @@ mod tests {
             trials: 1,
             seed: 1,
         };
-        let error = plan.check_memory(8 << 30, 1).unwrap_err().to_string();
-        let most = plan.most_sessions(8 << 30, 1) as u32;
+        let alone = Kept { engines: 1, sizes: 1 };
+        let error = plan.check_memory(8 << 30, alone).unwrap_err().to_string();
+        let most = plan.most_sessions(8 << 30, alone) as u32;
         assert!(error.contains("600000 sessions of 1000 PDRs with 1000000 flows need about"), "{error}");
         assert!(error.contains(&format!("8192 MiB are available: at most {most} such sessions")), "{error}");
-        plan.with_sessions(most).check_memory(8 << 30, 1).unwrap();
-        plan.with_sessions(most + 1).check_memory(8 << 30, 1).unwrap_err();
-        let error = plan.with_sessions(most).check_memory(8 << 30, 7).unwrap_err().to_string();
+        plan.with_sessions(most).check_memory(8 << 30, alone).unwrap();
+        plan.with_sessions(most + 1).check_memory(8 << 30, alone).unwrap_err();
+        plan.with_sessions(most).check_memory(8 << 30, Kept { engines: 1, sizes: 2 }).unwrap_err();
+        let several = Kept { engines: 7, sizes: 1 };
+        let error = plan.with_sessions(most).check_memory(8 << 30, several).unwrap_err().to_string();
         assert!(error.contains("flows in each of 7 engines need about"), "{error}");
     }
 }

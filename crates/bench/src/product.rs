@@ -1,6 +1,7 @@
 //! The shipped worker with its sessions, as `anchorline dpe` runs it, between two ports of a measurement.
 
 use crate::interrupt;
+use crate::machine::resident_bytes;
 use crate::nic::Nic;
 use crate::replay::Replay;
 use crate::report::MemoryUse;
@@ -39,8 +40,6 @@ pub(crate) fn tsc_hz() -> anyhow::Result<u64> {
 pub(crate) struct Memory {
     pub(crate) eal: &'static Eal,
     pub(crate) pools: Vec<Mempool>,
-    /// Of this process, before there was any session.
-    pub(crate) resident_bytes: u64,
 }
 
 impl Memory {
@@ -54,7 +53,7 @@ impl Memory {
         let eal = Eal::init(&EalConfig { memory_mb, ..EalConfig::default() })?;
         let pool = || Mempool::new(eal, MempoolConfig { capacity: packets, ..MempoolConfig::default() });
         let pools = (0..pools).map(|_| pool()).collect::<Result<_, _>>()?;
-        Ok(Self { eal, pools, resident_bytes: crate::machine::resident_bytes("self")? })
+        Ok(Self { eal, pools })
     }
 
     /// The first pool.
@@ -64,19 +63,19 @@ impl Memory {
     pub(crate) fn pool(&self) -> anyhow::Result<&Mempool> {
         self.pools.first().context("no pool was made")
     }
+}
 
-    /// Memory this process took since for the sessions and flows of a profile, and what each of them takes.
-    ///
-    /// # Errors
-    /// The kernel does not say.
-    pub(crate) fn of_data_plane(&self, profile: &Profile) -> anyhow::Result<MemoryUse> {
-        let grown = crate::machine::resident_bytes("self")?.saturating_sub(self.resident_bytes);
-        let flows = dataplane::flow_table_bytes(profile.flows as usize) as u64;
-        Ok(MemoryUse {
-            bytes_per_session: Some(grown.saturating_sub(flows) / u64::from(profile.subscribers.max(1))),
-            bytes_per_flow: Some(flows / u64::from(profile.flows.max(1))),
-        })
-    }
+/// What the sessions and flows of a profile take each, where this process had so many bytes of memory before there were any.
+///
+/// # Errors
+/// The kernel does not say.
+pub(crate) fn memory_use(before: u64, profile: &Profile) -> anyhow::Result<MemoryUse> {
+    let grown = resident_bytes("self")?.saturating_sub(before);
+    let flows = dataplane::flow_table_bytes(profile.flows as usize) as u64;
+    Ok(MemoryUse {
+        bytes_per_session: Some(grown.saturating_sub(flows) / u64::from(profile.subscribers.max(1))),
+        bytes_per_flow: Some(flows / u64::from(profile.flows.max(1))),
+    })
 }
 
 /// The sessions of a worker.

@@ -45,7 +45,7 @@ const TURNS: [(Runner, bool); 4] =
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let memory = Memory::new(1, PACKETS)?;
     let _thread = memory.eal.register_thread()?;
-    let (mut report, mut runnable) = stage(&memory, plan, "control")?;
+    let (mut report, mut runnable) = stage((&memory, memory.pool()?), plan, "control")?;
     let ports = runnable.ports.clone();
     let mut field = Field::new(memory.pool()?, plan, ports, &mut runnable)?;
     field.warm_up()?;

@@ -122,7 +122,7 @@ fn resealed(frame: &mut [u8], at: usize, (field, octets): (usize, &[u8])) -> Opt
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let memory = Memory::new(1, PACKETS)?;
     let _thread = memory.eal.register_thread()?;
-    let (mut report, mut runnable) = stage(&memory, plan, "drops")?;
+    let (mut report, mut runnable) = stage((&memory, memory.pool()?), plan, "drops")?;
     let faults: Vec<Fault> = FAULTS.into_iter().filter(|fault| goes(plan.direction, fault.up)).collect();
     let part = plan.for_one_of(faults.len());
     let bar = progress(plan.duration, "packets that are dropped, and the same ones forwarded, in turns");

@@ -7,8 +7,10 @@ use crate::product::Memory;
 use crate::report::Report;
 use traffic::Profile;
 
+/// Points.
+pub(super) const SIZES: usize = 3;
 /// Flows of the points.
-const FLOWS: [u32; 3] = [100_000, 1_000_000, 4_000_000];
+const FLOWS: [u32; SIZES] = [100_000, 1_000_000, 4_000_000];
 
 /// Of the last point, unless told otherwise.
 pub(crate) const SWEEP_FLOWS: u32 = FLOWS[2];
@@ -25,7 +27,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let part = plan.for_one_of(sizes.len());
     let of = |flows| Plan { profile: Profile { flows, ..part.profile }, ..part.clone() };
     let plans: Vec<Plan> = sizes.into_iter().map(of).collect();
-    let memory = Memory::new(1, PACKETS)?;
+    let memory = Memory::new(plans.len(), PACKETS)?;
     let _thread = memory.eal.register_thread()?;
     let mut report = sweep(&memory, "flows", &plans)?;
     report

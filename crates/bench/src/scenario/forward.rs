@@ -5,7 +5,7 @@ use crate::contest::{Field, Worker, contest};
 use crate::machine::{self, cpu_time};
 use crate::misses::Misses;
 use crate::plan::Plan;
-use crate::product::{Memory, Population, Product};
+use crate::product::{Memory, Population, Product, memory_use};
 use crate::replay::Replay;
 use crate::report::{Report, nodes};
 use anyhow::bail;
@@ -95,26 +95,38 @@ impl Runnable {
     }
 }
 
-/// Measures on its own.
+/// Measures.
 ///
 /// # Errors
-/// See [`measure_with`].
+/// Sessions that are not taken, packets that are missing or wrong.
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let memory = Memory::new(1, PACKETS)?;
     let _thread = memory.eal.register_thread()?;
-    measure_with(&memory, plan, "forward")
+    let pool = memory.pool()?;
+    let (mut report, mut runnable) = stage((&memory, pool), plan, "forward")?;
+    let ports = runnable.ports.clone();
+    let mut field = Field::new(pool, plan, ports, &mut runnable)?;
+    let score = contest(&mut field, plan, Runnable::warm, "forward, bare and floor in turns")?;
+    report.compared = field.sampler.compared();
+    runnable.account(&mut report, score.laid.packets)?;
+    report.score(&score, &memory);
+    Ok(report)
 }
 
-/// A report without figures, and what they are measured on.
+/// A report without figures, and what they are measured on, with packets of a pool.
 ///
 /// # Errors
 /// Sessions that are not taken.
-pub(crate) fn stage(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<(Report, Runnable)> {
-    let pool = memory.pool()?;
+pub(crate) fn stage(
+    (memory, pool): (&Memory, &Mempool),
+    plan: &Plan,
+    scenario: &str,
+) -> anyhow::Result<(Report, Runnable)> {
+    let before = machine::resident_bytes("self")?;
     let mut ports = [Replay::new(pool), Replay::new(pool)];
     let product = Product::new(ports.clone(), &mut ports, pool, &population(plan))?;
     let mut report = Report::new(scenario, plan, machine::describe(memory.eal.tsc_hz()));
-    report.memory = memory.of_data_plane(&plan.profile)?;
+    report.memory = memory_use(before, &plan.profile)?;
     Ok((report, Runnable::new(product, ports, memory.eal.tsc_hz())))
 }
 
@@ -127,19 +139,4 @@ pub(crate) fn population(plan: &Plan) -> Population {
         services: plan.services,
         share: None,
     }
-}
-
-/// Measures in the memory given; sweeps do it again and again.
-///
-/// # Errors
-/// Sessions that are not taken, packets that are missing or wrong.
-pub(crate) fn measure_with(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<Report> {
-    let (mut report, mut runnable) = stage(memory, plan, scenario)?;
-    let ports = runnable.ports.clone();
-    let mut field = Field::new(memory.pool()?, plan, ports, &mut runnable)?;
-    let score = contest(&mut field, plan, Runnable::warm, "forward, bare and floor in turns")?;
-    report.compared = field.sampler.compared();
-    runnable.account(&mut report, score.laid.packets)?;
-    report.score(&score, memory);
-    Ok(report)
 }

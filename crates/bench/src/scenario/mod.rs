@@ -21,7 +21,7 @@ pub(crate) use first_packets::{Classification, FirstPacket};
 pub(crate) use flows::SWEEP_FLOWS;
 pub(crate) use services::{SERVICE_OPENING, SERVICE_PDRS};
 
-use crate::plan::Plan;
+use crate::plan::{Kept, Plan};
 use crate::report::Report;
 use clap::ValueEnum;
 
@@ -53,14 +53,20 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
-    /// How many engines keep all sessions and flows at once.
-    pub(crate) const fn engines(self) -> u64 {
-        match self {
-            Self::Steering => steering::CASES as u64,
+    /// What it keeps at once.
+    pub(crate) const fn kept(self) -> Kept {
+        let (engines, sizes) = match self {
+            Self::Steering => (steering::CASES as u64, 1),
             // One with services, one without.
-            Self::Services => 2,
-            _ => 1,
-        }
+            Self::Services => (2, 1),
+            // All sizes together have less than twice the sessions, or rules, of the last.
+            Self::Sessions => (2, sessions::SIZES as u64),
+            Self::Rules => (2, rules::SIZES as u64),
+            // As many sessions each.
+            Self::Flows => (flows::SIZES as u64, flows::SIZES as u64),
+            _ => (1, 1),
+        };
+        Kept { engines, sizes }
     }
 
     /// Measures.

@@ -8,8 +8,10 @@ use crate::plan::Plan;
 use crate::product::Memory;
 use crate::report::Report;
 
+/// Points.
+pub(super) const SIZES: usize = 6;
 /// PDRs of the points.
-const PDRS: [u32; 6] = [2, 10, 50, 200, 500, 1_000];
+const PDRS: [u32; SIZES] = [2, 10, 50, 200, 500, 1_000];
 
 /// The points up to `--pdrs`, without content rules; then those up to `--rules`, of sessions with PDRs for services.
 ///
@@ -17,13 +19,13 @@ const PDRS: [u32; 6] = [2, 10, 50, 200, 500, 1_000];
 /// Those of a point.
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let has_content = plan.rules > 0;
-    let memory = Memory::new(if has_content { services::POOLS } else { 1 }, PACKETS)?;
-    let _thread = memory.eal.register_thread()?;
     let half = plan.for_one_of(if has_content { 2 } else { 1 });
     let mut sizes: Vec<u32> = PDRS.into_iter().filter(|pdrs| *pdrs < plan.pdrs).collect();
     sizes.push(plan.pdrs);
     let part = Plan { rules: 0, ..half.for_one_of(sizes.len()) };
     let plans: Vec<Plan> = sizes.into_iter().map(|pdrs| Plan { pdrs, ..part.clone() }).collect();
+    let memory = Memory::new(plans.len().max(services::POOLS), PACKETS)?;
+    let _thread = memory.eal.register_thread()?;
     let mut report = sweep(&memory, "rules", &plans)?;
     let first = "over PDRs: the one that matches is the last by precedence; all others of its direction are in vain, and lead to \
          the same FAR, QER and URR";

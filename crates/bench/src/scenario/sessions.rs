@@ -6,8 +6,10 @@ use crate::plan::Plan;
 use crate::product::Memory;
 use crate::report::Report;
 
+/// Points.
+pub(super) const SIZES: usize = 5;
 /// Sessions of the points: powers of ten, and the number that published tests used.
-const SESSIONS: [u32; 5] = [1_000, 10_000, 100_000, 600_000, 1_000_000];
+const SESSIONS: [u32; SIZES] = [1_000, 10_000, 100_000, 600_000, 1_000_000];
 
 /// The points up to `--sessions`.
 ///
@@ -19,7 +21,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     sizes.push(most);
     let part = plan.for_one_of(sizes.len());
     let plans: Vec<Plan> = sizes.into_iter().map(|sessions| part.with_sessions(sessions)).collect();
-    let memory = Memory::new(1, PACKETS)?;
+    let memory = Memory::new(plans.len(), PACKETS)?;
     let _thread = memory.eal.register_thread()?;
     let mut report = sweep(&memory, "sessions", &plans)?;
     report.notes.push("all sessions are active; the yardsticks' tables have as many lines".to_owned());
