@@ -83,6 +83,7 @@ impl Graph {
             let mut arrived = W::all_of(chunk);
             packets[0] += self.pass::<B, UsualInput, W, TRACED>(run, &mut arrived, handed);
             ask(run, &arrived, <Flow as Node<B>>::first);
+            ask(run, &at_flow, Flow::again);
             run.ask_further(start);
             packets[1] += self.pass::<B, Flow, W, TRACED>(run, &mut at_flow, 0);
             if start < 2 * CHUNK {

@@ -10,6 +10,14 @@ use rules::Direction;
 
 pub(crate) struct Flow;
 
+impl Flow {
+    /// Asks for the flows that do not stand where most do, of which it is known by now where else they may.
+    #[inline(always)]
+    pub(crate) fn again<B: Buffer>(state: &State, packet: &mut Packet<B>) {
+        packet.meta.line = state.flows.look_again(packet.meta.hash, packet.meta.line);
+    }
+}
+
 impl<B: Buffer> Node<B> for Flow {
     const ID: NodeId = NodeId::Flow;
 

@@ -10,9 +10,10 @@ use super::tags::{TAGS, Tags};
 
 /// Lines of a block, one of which is the tags'.
 const LINES: usize = 32;
-/// Places a flow may stand in: a line of tags has one tag too many, where flows are counted that stand elsewhere.
+/// Lines a flow may stand in.
 pub(super) const WAYS: usize = LINES - 1;
-/// What is counted there, so that it is neither a flow's tag, which is odd, nor that of a free place.
+/// The tag that stands for the tags' own line counts the flows that stand elsewhere, so that it is neither a flow's tag, which is odd,
+/// nor that of a free place.
 const NONE_AWAY: u16 = 2;
 const ONE_AWAY: u16 = 2;
 
@@ -20,7 +21,8 @@ const ONE_AWAY: u16 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct At {
     pub(super) block: usize,
-    pub(super) way: usize,
+    /// In the block; not the tags' one.
+    pub(super) line: usize,
 }
 
 /// A place as one number.
@@ -30,10 +32,33 @@ pub(crate) struct FlowLine(u32);
 impl FlowLine {
     /// No place.
     pub(crate) const NONE: Self = Self(u32::MAX);
+    /// Of a line of tags that may tell where a flow stands which the tags of its own block do not.
+    const SECOND: u32 = 1 << 31;
 
-    const fn new(at: At) -> Self {
-        Self((at.block * LINES + line(at)) as u32)
+    /// That of tags of a second block.
+    pub(super) const fn as_second(self) -> Self {
+        Self(self.0 | Self::SECOND)
     }
+
+    /// The tags of a second block, if it is that.
+    #[inline(always)]
+    pub(super) const fn second(self) -> Option<Self> {
+        if self.0 & Self::SECOND != 0 && self.0 != Self::NONE.0 {
+            Some(Self(self.0 & !Self::SECOND))
+        } else {
+            None
+        }
+    }
+}
+
+/// What the tags of a block say of a flow.
+pub(super) enum Look {
+    /// It seems to be there.
+    At(FlowLine),
+    /// It is not, but some that belong there are elsewhere.
+    Away,
+    /// It is not.
+    Absent,
 }
 
 /// A flow, or the tags.
@@ -61,7 +86,7 @@ impl Blocks {
     pub(super) fn new(count: usize) -> Self {
         let empty = Block { lines: [Line([0; 8]); LINES] };
         let mut blocks = Self { blocks: memory::filled(count, empty) };
-        (0..count).for_each(|block| blocks.tags_mut(block).set(WAYS, NONE_AWAY));
+        (0..count).for_each(|block| blocks.tags_mut(block).set(tags_line(block), NONE_AWAY));
         blocks
     }
 
@@ -85,48 +110,47 @@ impl Blocks {
     /// Whether flows that belong into a block, which was full, stand in others.
     #[inline]
     pub(super) fn has_away(&self, block: usize) -> bool {
-        Self::says_away(self.tags(block))
+        self.away(block) != NONE_AWAY
     }
 
-    /// Whether these tags say so.
     #[inline]
-    pub(super) fn says_away(tags: &Tags) -> bool {
-        tags.get(WAYS) != NONE_AWAY
+    fn away(&self, block: usize) -> u16 {
+        self.tags(block).get(tags_line(block))
     }
 
     /// A flow that belongs into a block stands in another one.
     pub(super) fn send_away(&mut self, block: usize) {
-        let away = self.tags(block).get(WAYS);
-        self.tags_mut(block).set(WAYS, away + ONE_AWAY);
+        let away = self.away(block);
+        self.tags_mut(block).set(tags_line(block), away + ONE_AWAY);
     }
 
     /// Such a flow is forgotten.
     pub(super) fn lose_away(&mut self, block: usize) {
-        let away = self.tags(block).get(WAYS);
-        self.tags_mut(block).set(WAYS, away - ONE_AWAY);
+        let away = self.away(block);
+        self.tags_mut(block).set(tags_line(block), away - ONE_AWAY);
     }
 
     /// Whether as many are away as can be counted.
     pub(super) fn is_away_full(&self, block: usize) -> bool {
-        self.tags(block).get(WAYS) >= u16::MAX - ONE_AWAY
+        self.away(block) >= u16::MAX - ONE_AWAY
     }
 
     /// The flow at a place; what nobody put there is all zero.
     #[inline]
     pub(super) fn flow(&self, at: At) -> &Flow {
-        zerocopy::transmute_ref!(&self.blocks[at.block].lines[line(at)].0)
+        zerocopy::transmute_ref!(&self.blocks[at.block].lines[at.line].0)
     }
 
     /// The same, to be changed.
     #[inline]
     pub(super) fn flow_mut(&mut self, at: At) -> &mut Flow {
-        zerocopy::transmute_mut!(&mut self.blocks[at.block].lines[line(at)].0)
+        zerocopy::transmute_mut!(&mut self.blocks[at.block].lines[at.line].0)
     }
 
     /// Puts a flow in a place, and its tag.
     pub(super) fn put(&mut self, at: At, tag: u16, flow: Flow) {
         *self.flow_mut(at) = flow;
-        self.tags_mut(at.block).set(at.way, tag);
+        self.tags_mut(at.block).set(at.line, tag);
     }
 
     /// Asks for the tags of a block; says where they are.
@@ -136,19 +160,20 @@ impl Blocks {
         FlowLine((block * LINES + tags_line(block)) as u32)
     }
 
-    /// The block and tags of a tags' line.
-    #[inline]
-    pub(super) fn tags_of_line(&self, line: FlowLine) -> Option<(usize, &Tags)> {
-        let at = line.0 as usize;
-        let block = self.blocks.get(at / LINES)?;
-        Some((at / LINES, zerocopy::transmute_ref!(&block.lines[at % LINES].0)))
-    }
-
-    /// Asks for a flow; says where it is.
-    #[inline]
-    pub(super) fn prefetch(&self, at: At) -> FlowLine {
-        memory::prefetch(self.flow(at));
-        FlowLine::new(at)
+    /// Asks for the first flow with this tag in a block, by the line of the block's tags; says where it is.
+    #[inline(always)]
+    pub(super) fn look(&self, tags: FlowLine, tag: u16) -> Look {
+        let at = tags.0 as usize;
+        let Some(block) = self.blocks.get(at / LINES) else { return Look::Absent };
+        let own: &Tags = zerocopy::transmute_ref!(&block.lines[at % LINES].0);
+        match own.places_of(tag).next() {
+            Some(line) => {
+                memory::prefetch(&block.lines[line]);
+                Look::At(FlowLine((at - at % LINES + line) as u32))
+            }
+            None if own.get(at % LINES) != NONE_AWAY => Look::Away,
+            None => Look::Absent,
+        }
     }
 
     /// The flow of a line; which lines are tags never changes, so it is no tags' line.
@@ -176,8 +201,8 @@ const fn tags_line(block: usize) -> usize {
     block / 2 % LINES
 }
 
-/// The lines behind the tags', and then those before them.
+/// The `way`th place of a block, of [`WAYS`]: those behind the tags, and then those before them.
 #[inline]
-const fn line(at: At) -> usize {
-    (tags_line(at.block) + 1 + at.way) % LINES
+pub(super) const fn place(block: usize, way: usize) -> At {
+    At { block, line: (tags_line(block) + 1 + way) % LINES }
 }

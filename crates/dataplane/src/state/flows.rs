@@ -4,16 +4,17 @@
 //! here alone, of what application a flow is, which its first packets said: so connections of which that is known are
 //! remembered for as long as they may be silent, and give way later than others. An entry is one cache line. A flow may
 //! stand in any of the [`WAYS`] places of its block; where all are taken, in any of a second one; and where these are, too,
-//! one of its block gives way that has had no packet for long, first of all those of users who have more than their share.
-//! So a full table costs time, and of flows that were silent for long, what they are of. A block says whether any of its
-//! flows stands elsewhere, so the second one is looked at for few packets, and for none of flows in their own.
+//! one of its block moves to its own other block, or gives way: one that has had no packet for long, first of all those of
+//! users who have more than their share. So a full table costs time, and of flows that were silent for long, what they are
+//! of. A block says whether any of its flows stands elsewhere, so the second one is looked at for few packets, and for none of
+//! flows in their own.
 //!
 //! Where the entries lie is said in [`super::blocks`].
 
 #[cfg(test)]
 mod tests;
 
-use super::blocks::{At, Blocks, FlowLine, WAYS};
+use super::blocks::{self, At, Blocks, FlowLine, Look, WAYS};
 use super::flow_key::FlowKey;
 use super::share::give_way;
 use super::step::StepIndex;
@@ -23,11 +24,15 @@ use dpi::extract::REQUEST_MIN;
 use rules::Direction;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Flows of a block on average, where the table holds as many as it was made for: of 1,000 flows, one then finds both its
-/// blocks full.
-const FILL: usize = 25;
+/// Flows of a block on average, where the table holds as many as it was made for: of 100 flows, four then stand in their second
+/// block.
+const FILL: usize = 28;
+/// Up to so many, those of a full block are moved: in a table that is fuller, hardly any finds room.
+const MOVED_TO: usize = FILL + 1;
 /// Places of a full block that are looked at for one that gives way.
 const CANDIDATES: usize = 8;
+/// Flows of a full block that are looked at for one that finds room in its other block.
+const MOVABLE: usize = 4;
 /// A connection whose application is known gives way as a flow that has been silent for an eighth of the time.
 const KEPT_SHIFT: u32 = 3;
 /// The bits of a hash that choose the second block begin so far behind those that choose the first.
@@ -105,17 +110,17 @@ pub(crate) struct Flows {
 
 /// Bytes of a worker's table for `limit` flows, which it takes whole when it starts.
 pub const fn flow_table_bytes(limit: usize) -> usize {
-    Blocks::bytes(blocks(limit))
+    Blocks::bytes(blocks_for(limit))
 }
 
-const fn blocks(limit: usize) -> usize {
+const fn blocks_for(limit: usize) -> usize {
     limit.div_ceil(FILL) + 1
 }
 
 impl Flows {
     /// Room for `limit` flows.
     pub(crate) fn new(limit: usize, seed: u64) -> Self {
-        Self { blocks: Blocks::new(blocks(limit)), seed, live: 0, swept: 0 }
+        Self { blocks: Blocks::new(blocks_for(limit)), seed, live: 0, swept: 0 }
     }
 
     /// The hash of a key in this table.
@@ -133,21 +138,34 @@ impl Flows {
     /// Asks for the flow, if it seems to be there, and says where; `tags` is what [`Flows::prefetch_tags`] said.
     #[inline]
     pub(crate) fn look(&self, hash: u64, tags: FlowLine) -> FlowLine {
-        let Some((block, tags)) = self.blocks.tags_of_line(tags) else { return FlowLine::NONE };
-        match tags.places_of(tag(hash)).next() {
-            Some(way) => return self.blocks.prefetch(At { block, way }),
-            None if Blocks::says_away(tags) => _ = self.blocks.prefetch_tags(self.second(hash)),
-            None => {}
+        match self.blocks.look(tags, tag(hash)) {
+            Look::At(line) => line,
+            Look::Away => self.blocks.prefetch_tags(self.second(hash)).as_second(),
+            Look::Absent => FlowLine::NONE,
         }
-        FlowLine::NONE
+    }
+
+    /// As [`Flows::look`], of one of which that said where else it may stand.
+    #[inline(always)]
+    pub(crate) fn look_again(&self, hash: u64, line: FlowLine) -> FlowLine {
+        line.second().map_or(line, |tags| self.look_elsewhere(hash, tags))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_elsewhere(&self, hash: u64, tags: FlowLine) -> FlowLine {
+        match self.blocks.look(tags, tag(hash)) {
+            Look::At(line) => line,
+            Look::Away | Look::Absent => FlowLine::NONE,
+        }
     }
 
     /// Asks for the place that a flow would get which is not there, if one is free.
     #[inline]
     pub(crate) fn prefetch_room(&self, hash: u64) {
         let block = self.block(hash);
-        if let Some(way) = self.blocks.tags(block).places_of(Tags::FREE).next() {
-            self.blocks.prefetch_to_write(At { block, way });
+        if let Some(line) = self.blocks.tags(block).places_of(Tags::FREE).next() {
+            self.blocks.prefetch_to_write(At { block, line });
         }
     }
 
@@ -215,7 +233,7 @@ impl Flows {
         let (other, connection) = (tick(ages.flow_ns), tick(ages.connection_ns.max(ages.flow_ns)));
         for _ in 0..count {
             self.swept = (self.swept + 1) % (self.blocks.len() * WAYS);
-            let at = At { block: self.swept / WAYS, way: self.swept % WAYS };
+            let at = blocks::place(self.swept / WAYS, self.swept % WAYS);
             let flow = self.blocks.flow(at);
             let age = if flow.is_known_connection() { connection } else { other };
             if flow.key != FlowKey::NONE && now.wrapping_sub(flow.seen) > age {
@@ -233,8 +251,8 @@ impl Flows {
     ) -> Option<usize> {
         let until = (from + count).min(self.blocks.len());
         for block in from..until {
-            for way in self.blocks.tags(block).taken() {
-                let flow = self.blocks.flow(At { block, way });
+            for line in self.blocks.tags(block).taken() {
+                let flow = self.blocks.flow(At { block, line });
                 if flow.detected != Detected::NOT_YET {
                     tell(&flow.key, flow.detected);
                 }
@@ -286,7 +304,39 @@ impl Flows {
     #[inline]
     fn search_in(&self, block: usize, place: Place<'_>) -> Option<At> {
         let places = self.blocks.tags(block).places_of(tag(place.hash));
-        places.map(|way| At { block, way }).find(|at| self.blocks.flow(*at).key.is(place.key))
+        places.map(|line| At { block, line }).find(|at| self.blocks.flow(*at).key.is(place.key))
+    }
+
+    /// The tags alone tell of a free place of a block; only where there is none are flows themselves read.
+    #[inline]
+    fn free(&self, block: usize) -> Option<At> {
+        let line = self.blocks.tags(block).places_of(Tags::FREE).next();
+        line.map(|line| At { block, line })
+    }
+
+    /// Moves the first of these flows of a full block that finds room in its other one; says where it was.
+    #[cold]
+    fn move_one(&mut self, flows: [At; MOVABLE]) -> Option<At> {
+        let others = flows.map(|at| {
+            let hash = self.hash(&self.blocks.flow(at).key);
+            let own = self.block(hash);
+            let other = if own == at.block { self.second(hash) } else { own };
+            self.blocks.prefetch_tags(other);
+            (at, hash, own, other)
+        });
+        let may_go = |own| own != flows[0].block || !self.blocks.is_away_full(own);
+        let (from, hash, own, to) = others.into_iter().find_map(|(at, hash, own, other)| {
+            let to = self.free(other).filter(|_| may_go(own))?;
+            Some((at, hash, own, to))
+        })?;
+        match own == from.block {
+            true => self.blocks.send_away(own),
+            false => self.blocks.lose_away(own),
+        }
+        let flow = *self.blocks.flow(from);
+        self.blocks.put(to, tag(hash), flow);
+        self.blocks.put(from, Tags::FREE, EMPTY);
+        Some(from)
     }
 
     /// A flow that is not there gets a place, in which nothing is known of it yet.
@@ -314,26 +364,26 @@ impl Flows {
         self.live -= 1;
     }
 
-    /// A free place of the flow's block, or of its second one; or that of the flow that has to give way.
-    fn make_room(&self, place: Place<'_>, now: u16) -> At {
+    /// A free place of the flow's block, or of its second one; or that of a flow that can stand elsewhere, or has to give way.
+    fn make_room(&mut self, place: Place<'_>, now: u16) -> At {
         let block = self.block(place.hash);
-        // The tags alone tell of a free place; only where there is none are flows themselves read.
-        let free = |block| {
-            let way = self.blocks.tags(block).places_of(Tags::FREE).next();
-            way.map(|way| At { block, way })
-        };
-        let elsewhere = || free(self.second(place.hash)).filter(|_| !self.blocks.is_away_full(block));
-        if let Some(at) = free(block).or_else(elsewhere) {
+        let elsewhere = || self.free(self.second(place.hash)).filter(|_| !self.blocks.is_away_full(block));
+        if let Some(at) = self.free(block).or_else(elsewhere) {
             return at;
         }
-        let way = |candidate: usize| (place.hash as usize % WAYS + candidate) % WAYS;
-        let flow = |candidate| self.blocks.flow(At { block, way: way(candidate) });
+        let at = |candidate: usize| blocks::place(block, (place.hash as usize % WAYS + candidate) % WAYS);
+        if self.live < self.blocks.len() * MOVED_TO
+            && let Some(at) = self.move_one(std::array::from_fn(at))
+        {
+            return at;
+        }
+        let flow = |candidate| self.blocks.flow(at(candidate));
         let idle = |candidate| {
             let idle = now.wrapping_sub(flow(candidate).seen);
             if flow(candidate).is_known_connection() { idle >> KEPT_SHIFT } else { idle }
         };
         let gone = give_way::<CANDIDATES>(place.key.user(), |candidate| flow(candidate).key.user(), idle);
-        At { block, way: way(gone) }
+        at(gone)
     }
 }
 
