@@ -106,6 +106,8 @@ pub(crate) struct Flows {
     seed: u64,
     live: usize,
     swept: usize,
+    /// Blocks before this one have been passed on by [`Flows::applications`], which is about to go on.
+    passed_on: usize,
 }
 
 /// Bytes of a worker's table for `limit` flows, which it takes whole when it starts.
@@ -120,7 +122,7 @@ const fn blocks_for(limit: usize) -> usize {
 impl Flows {
     /// Room for `limit` flows.
     pub(crate) fn new(limit: usize, seed: u64) -> Self {
-        Self { blocks: Blocks::new(blocks_for(limit)), seed, live: 0, swept: 0 }
+        Self { blocks: Blocks::new(blocks_for(limit)), seed, live: 0, swept: 0, passed_on: 0 }
     }
 
     /// The hash of a key in this table.
@@ -242,9 +244,10 @@ impl Flows {
         }
     }
 
-    /// Passes on of what application flows are, of so many blocks from one on; `None` behind the last.
+    /// Passes on of what application flows are, of so many blocks from one on; `None` behind the last. What is known when the first
+    /// block is asked for is passed on once at least, whatever comes in between.
     pub(super) fn applications(
-        &self,
+        &mut self,
         from: usize,
         count: usize,
         mut tell: impl FnMut(&FlowKey, Detected),
@@ -258,7 +261,9 @@ impl Flows {
                 }
             }
         }
-        (until < self.blocks.len()).then_some(until)
+        let next = (until < self.blocks.len()).then_some(until);
+        self.passed_on = next.unwrap_or_default();
+        next
     }
 
     /// A flow was found to be of an application elsewhere.
@@ -326,7 +331,7 @@ impl Flows {
         });
         let may_go = |own| own != flows[0].block || !self.blocks.is_away_full(own);
         let (from, hash, own, to) = others.into_iter().find_map(|(at, hash, own, other)| {
-            let to = self.free(other).filter(|_| may_go(own))?;
+            let to = self.free(other).filter(|to| may_go(own) && !self.would_be_missed(at, *to))?;
             Some((at, hash, own, to))
         })?;
         match own == from.block {
@@ -337,6 +342,12 @@ impl Flows {
         self.blocks.put(to, tag(hash), flow);
         self.blocks.put(from, Tags::FREE, EMPTY);
         Some(from)
+    }
+
+    /// Whether somebody who has passed on what was known where a flow is to go has not yet done so where it is.
+    fn would_be_missed(&self, from: At, to: At) -> bool {
+        (to.block + 1..=from.block).contains(&self.passed_on)
+            && self.blocks.flow(from).detected != Detected::NOT_YET
     }
 
     /// A flow that is not there gets a place, in which nothing is known of it yet.

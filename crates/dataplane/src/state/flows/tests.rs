@@ -38,6 +38,18 @@ impl Flows {
         self.look(hash, self.prefetch_tags(hash))
     }
 
+    fn knows_application(&self, number: u32) -> bool {
+        let key = key(number);
+        let place = Place {
+            key: &key,
+            hash: self.hash(&key),
+            likely: FlowLine::NONE,
+            direction: Direction::Uplink,
+            circumstances: CIRCUMSTANCES,
+        };
+        self.detected(place) != Detected::NOT_YET
+    }
+
     /// Whether it is known where it stands before it is looked for.
     fn foresees(&mut self, number: u32) -> bool {
         let key = key(number);
@@ -118,6 +130,29 @@ fn flows_that_stand_elsewhere_are_found_and_forgotten() {
     flows.sweep(10_000, 1 << 40, AGES);
     assert_eq!((flows.len(), flows.away().iter().sum::<usize>()), (0, 0));
     flows.is_whole();
+}
+
+/// Flows move while it is passed on, block by block, of what applications they are.
+#[test]
+fn of_what_application_a_flow_is_is_passed_on_wherever_it_moves() {
+    const KNOWN: u32 = 20_000;
+    let facts = dpi::matching::Facts { layer: Some(dpi::matching::Layer::Http), ..Default::default() };
+    let detected = crate::content::tests::rules_of_urls().detect(&facts);
+    let mut flows = Flows::new(2 * KNOWN as usize, 7);
+    (0..KNOWN).for_each(|number| flows.learn_application(&key(number), detected, 0));
+    let (mut from, mut told, mut new) = (Some(0), std::collections::HashSet::new(), KNOWN..2 * KNOWN);
+    while let Some(block) = from {
+        from = flows.applications(block, 10, |key, known| {
+            assert_eq!(known, detected);
+            told.insert(key.as_bytes().to_vec());
+        });
+        new.by_ref().take(200).for_each(|number| flows.meet(number, 0));
+    }
+    assert!(new.is_empty());
+    let missed: Vec<u32> = (0..KNOWN)
+        .filter(|number| flows.knows_application(*number) && !told.contains(key(*number).as_bytes()))
+        .collect();
+    assert!(missed.is_empty(), "{missed:?}");
 }
 
 /// With the headers of its version that are the shortest, whatever the packet has; and it must look like one.
