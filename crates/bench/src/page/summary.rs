@@ -58,8 +58,9 @@ fn forwarding(report: &Report) -> String {
 /// From the first point to the last.
 fn grown(points: &[&Report], what: &str, size: fn(&Report) -> u32) -> Option<String> {
     let (first, last) = (points.first()?, points.last()?);
+    let change = (last.mpps_per_core? / first.mpps_per_core? - 1.0) * 100.0;
     Some(format!(
-        "**From {} to {} {what}**: from {} to {} Mpps, from {} to {} of the loop without logic",
+        "**From {} to {} {what}**: from {} to {} Mpps ({change:+.1} %), from {} to {} of the loop without logic",
         size(first),
         size(last),
         number(first.mpps_per_core, 2),
