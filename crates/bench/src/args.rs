@@ -174,7 +174,7 @@ impl Args {
 
     fn measure(&self, scenario: Scenario) -> anyhow::Result<()> {
         let plan = self.plan(scenario)?;
-        plan.check_memory(machine::available_bytes()?, scenario.kept())?;
+        plan.check_memory(machine::available_bytes()?, scenario.kept(&plan))?;
         let report = scenario.measure(&plan)?;
         output::give(&report, self.json.as_deref(), self.report.as_deref())?;
         require::check(&self.require, &report)
@@ -352,7 +352,7 @@ mod tests {
     fn more_than_memory_is_refused_whatever_is_measured() {
         for scenario in Scenario::value_variants() {
             let plan = of(*scenario, &["--sessions", "2000000"]).unwrap();
-            let error = plan.check_memory(1 << 30, scenario.kept()).unwrap_err().to_string();
+            let error = plan.check_memory(1 << 30, scenario.kept(&plan)).unwrap_err().to_string();
             assert!(error.contains("1024 MiB are available: at most"), "{scenario:?}: {error}");
         }
     }

@@ -33,6 +33,15 @@ pub(crate) struct Kept {
     pub(crate) sizes: u64,
 }
 
+impl Kept {
+    /// All of these sizes, of which the last is the plan's.
+    pub(crate) fn in_turns(sizes: &[u32]) -> Self {
+        let all: u64 = sizes.iter().copied().map(u64::from).sum();
+        let last = sizes.last().copied().map_or(1, u64::from);
+        Self { engines: all.div_ceil(last.max(1)), sizes: sizes.len() as u64 }
+    }
+}
+
 /// Which way packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -156,6 +165,10 @@ mod tests {
         plan.with_sessions(most).check_memory(8 << 30, alone).unwrap();
         plan.with_sessions(most + 1).check_memory(8 << 30, alone).unwrap_err();
         plan.with_sessions(most).check_memory(8 << 30, Kept { engines: 1, sizes: 2 }).unwrap_err();
+        // Smaller ones that together are as large as the last are as much as a second one.
+        for (sizes, engines) in [(&[5, 5, 10][..], 2), (&[1, 10], 2), (&[7, 7, 7], 3), (&[9], 1)] {
+            assert_eq!(Kept::in_turns(sizes), Kept { engines, sizes: sizes.len() as u64 });
+        }
         let several = Kept { engines: 7, sizes: 1 };
         let error = plan.with_sessions(most).check_memory(8 << 30, several).unwrap_err().to_string();
         assert!(error.contains("flows in each of 7 engines need about"), "{error}");

@@ -7,23 +7,24 @@ use crate::product::Memory;
 use crate::report::Report;
 use traffic::Profile;
 
-/// Points.
-pub(super) const SIZES: usize = 3;
 /// Flows of the points.
-const FLOWS: [u32; SIZES] = [100_000, 1_000_000, 4_000_000];
+const FLOWS: [u32; 3] = [100_000, 1_000_000, 4_000_000];
 
 /// Of the last point, unless told otherwise.
 pub(crate) const SWEEP_FLOWS: u32 = FLOWS[2];
 
-/// The points up to `--flows`.
+/// Flows of each point, up to `--flows`.
+pub(super) fn sizes(plan: &Plan) -> Vec<u32> {
+    let Profile { active, flows: most, .. } = plan.profile;
+    FLOWS.into_iter().filter(|flows| (active..most).contains(flows)).chain([most]).collect()
+}
+
+/// All points.
 ///
 /// # Errors
 /// Those of a point.
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
-    let most = plan.profile.flows;
-    let mut sizes: Vec<u32> =
-        FLOWS.into_iter().filter(|flows| (plan.profile.active..most).contains(flows)).collect();
-    sizes.push(most);
+    let sizes = sizes(plan);
     let part = plan.for_one_of(sizes.len());
     let of = |flows| Plan { profile: Profile { flows, ..part.profile }, ..part.clone() };
     let plans: Vec<Plan> = sizes.into_iter().map(of).collect();

@@ -54,19 +54,20 @@ pub(crate) enum Scenario {
 
 impl Scenario {
     /// What it keeps at once.
-    pub(crate) const fn kept(self) -> Kept {
-        let (engines, sizes) = match self {
-            Self::Steering => (steering::CASES as u64, 1),
+    pub(crate) fn kept(self, plan: &Plan) -> Kept {
+        match self {
+            Self::Steering => Kept { engines: steering::CASES as u64, sizes: 1 },
             // One with services, one without.
-            Self::Services => (2, 1),
-            // All sizes together have less than twice the sessions, or rules, of the last.
-            Self::Sessions => (2, sessions::SIZES as u64),
-            Self::Rules => (2, rules::SIZES as u64),
+            Self::Services => Kept { engines: 2, sizes: 1 },
+            Self::Sessions => Kept::in_turns(&sessions::sizes(plan)),
+            Self::Rules => Kept::in_turns(&rules::sizes(plan)),
             // As many sessions each.
-            Self::Flows => (flows::SIZES as u64, flows::SIZES as u64),
-            _ => (1, 1),
-        };
-        Kept { engines, sizes }
+            Self::Flows => {
+                let sizes = flows::sizes(plan).len() as u64;
+                Kept { engines: sizes, sizes }
+            }
+            _ => Kept { engines: 1, sizes: 1 },
+        }
     }
 
     /// Measures.

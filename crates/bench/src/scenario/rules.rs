@@ -8,10 +8,13 @@ use crate::plan::Plan;
 use crate::product::Memory;
 use crate::report::Report;
 
-/// Points.
-pub(super) const SIZES: usize = 6;
 /// PDRs of the points.
-const PDRS: [u32; SIZES] = [2, 10, 50, 200, 500, 1_000];
+const PDRS: [u32; 6] = [2, 10, 50, 200, 500, 1_000];
+
+/// PDRs of each point without content rules, up to `--pdrs`.
+pub(super) fn sizes(plan: &Plan) -> Vec<u32> {
+    PDRS.into_iter().filter(|pdrs| *pdrs < plan.pdrs).chain([plan.pdrs]).collect()
+}
 
 /// The points up to `--pdrs`, without content rules; then those up to `--rules`, of sessions with PDRs for services.
 ///
@@ -20,8 +23,7 @@ const PDRS: [u32; SIZES] = [2, 10, 50, 200, 500, 1_000];
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let has_content = plan.rules > 0;
     let half = plan.for_one_of(if has_content { 2 } else { 1 });
-    let mut sizes: Vec<u32> = PDRS.into_iter().filter(|pdrs| *pdrs < plan.pdrs).collect();
-    sizes.push(plan.pdrs);
+    let sizes = sizes(plan);
     let part = Plan { rules: 0, ..half.for_one_of(sizes.len()) };
     let plans: Vec<Plan> = sizes.into_iter().map(|pdrs| Plan { pdrs, ..part.clone() }).collect();
     let memory = Memory::new(plans.len().max(services::POOLS), PACKETS)?;

@@ -6,19 +6,21 @@ use crate::plan::Plan;
 use crate::product::Memory;
 use crate::report::Report;
 
-/// Points.
-pub(super) const SIZES: usize = 5;
 /// Sessions of the points: powers of ten, and the number that published tests used.
-const SESSIONS: [u32; SIZES] = [1_000, 10_000, 100_000, 600_000, 1_000_000];
+const SESSIONS: [u32; 5] = [1_000, 10_000, 100_000, 600_000, 1_000_000];
 
-/// The points up to `--sessions`.
+/// Sessions of each point, up to `--sessions`.
+pub(super) fn sizes(plan: &Plan) -> Vec<u32> {
+    let most = plan.profile.subscribers;
+    SESSIONS.into_iter().filter(|sessions| *sessions < most).chain([most]).collect()
+}
+
+/// All points.
 ///
 /// # Errors
 /// Those of a point.
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
-    let most = plan.profile.subscribers;
-    let mut sizes: Vec<u32> = SESSIONS.into_iter().filter(|sessions| *sessions < most).collect();
-    sizes.push(most);
+    let sizes = sizes(plan);
     let part = plan.for_one_of(sizes.len());
     let plans: Vec<Plan> = sizes.into_iter().map(|sessions| part.with_sessions(sessions)).collect();
     let memory = Memory::new(plans.len(), PACKETS)?;
