@@ -1,14 +1,28 @@
 //! Where the steps of a session stand in its cells.
 //!
 //! PDRs that lead to the same share a step, so that what packets need of a session is as large as what it does, however
-//! many PDRs say so. A step that is counted once stands in the cell of the account that counts it.
+//! many PDRs say so. A step that is counted once stands in the cell of the account that counts it, and in the lane of its
+//! direction, where that is free.
 
 use crate::state::{HotStep, Kind, Name, STEPS, WholeStep};
-use rules::PdrId;
+use rules::{Direction, PdrId};
 use std::collections::HashMap;
 
 /// A step, and the peer of one that puts packets into a tunnel.
 pub(crate) type Standing = (WholeStep, Option<Name>);
+/// One that is to stand somewhere, and the way its packets go.
+pub(crate) type Wanted = (Standing, Direction);
+
+/// Where the steps of PDRs stand.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Each in its place by the order of PDRs.
+    AsTried,
+    /// Each in the place of the one beside it.
+    Swapped,
+    /// By PDR.
+    Places(Vec<(PdrId, u16)>),
+}
 
 /// Steps by place.
 pub(crate) struct Arrangement {
@@ -20,11 +34,13 @@ pub(crate) struct Arrangement {
 
 impl Arrangement {
     /// Of steps in the order of their PDRs, then of others, in cells of as many accounts.
-    pub(crate) fn new(steps: &[Standing], accounts: usize) -> Self {
+    pub(crate) fn new(steps: &[Wanted], accounts: usize) -> Self {
         let (distinct, numbers) = distinct(steps);
         let cells = distinct.len().div_ceil(STEPS).max(accounts);
-        let mut room =
-            Room { standing: vec![(WholeStep::EMPTY, None); cells * STEPS], taken: vec![0; cells] };
+        let mut room = Room {
+            standing: vec![(WholeStep::EMPTY, None); cells * STEPS],
+            taken: vec![[false; STEPS]; cells],
+        };
         let mut places: Vec<Option<u16>> = distinct.iter().map(|step| room.beside(step)).collect();
         let mut cell = 0;
         for (place, step) in places.iter_mut().zip(&distinct).filter(|(place, _)| place.is_none()) {
@@ -37,25 +53,29 @@ impl Arrangement {
         Self { standing, places: numbers.into_iter().map(place).collect() }
     }
 
-    /// Where the steps of these PDRs stand, unless each stands in its order.
-    pub(crate) fn of_pdrs(&self, pdrs: impl Iterator<Item = PdrId>) -> Option<Vec<(PdrId, u16)>> {
+    /// Where the steps of these PDRs stand.
+    pub(crate) fn of_pdrs(&self, pdrs: impl Iterator<Item = PdrId>) -> Order {
         let places: Vec<(PdrId, u16)> = pdrs.zip(self.places.iter().copied()).collect();
-        let in_order = places.iter().zip(0..).all(|((_, place), number)| *place == number);
-        (!in_order).then_some(places)
+        let are = |flip: u16| places.iter().zip(0..).all(|((_, place), number)| *place == number ^ flip);
+        match (are(0), are(1)) {
+            (true, _) => Order::AsTried,
+            (_, true) => Order::Swapped,
+            _ => Order::Places(places),
+        }
     }
 }
 
 /// Each step once, and which of these each is.
-fn distinct(steps: &[Standing]) -> (Vec<Standing>, Vec<usize>) {
+fn distinct(steps: &[Wanted]) -> (Vec<Wanted>, Vec<usize>) {
     let (mut distinct, mut known) = (Vec::new(), HashMap::new());
-    let mut number = |(step, peer): &Standing| {
+    let mut number = |((step, peer), direction): &Wanted| {
         let next = distinct.len();
         let number = match can_be_shared(step) {
             true => *known.entry((step.of_no_pdr(), *peer)).or_insert(next),
             false => next,
         };
         if number == next {
-            distinct.push((*step, *peer));
+            distinct.push(((*step, *peer), *direction));
         }
         number
     };
@@ -76,31 +96,34 @@ fn can_be_shared(step: &HotStep) -> bool {
 /// Cells while they are filled.
 struct Room {
     standing: Vec<Standing>,
-    /// Steps in each cell.
-    taken: Vec<usize>,
+    /// Of each cell.
+    taken: Vec<[bool; STEPS]>,
 }
 
 impl Room {
     /// Puts a step beside the one account that counts it.
-    fn beside(&mut self, step: &Standing) -> Option<u16> {
-        match step.0.lists().usages() {
+    fn beside(&mut self, step: &Wanted) -> Option<u16> {
+        match step.0.0.lists().usages() {
             [account] => self.put((*account).into(), step),
             _ => None,
         }
     }
 
     /// Puts a step into the first cell from `cell` on that has room.
-    fn anywhere(&mut self, cell: &mut usize, step: &Standing) -> Option<u16> {
-        while self.taken.get(*cell).is_some_and(|taken| *taken == STEPS) {
+    fn anywhere(&mut self, cell: &mut usize, step: &Wanted) -> Option<u16> {
+        while self.taken.get(*cell).is_some_and(|taken| *taken == [true; STEPS]) {
             *cell += 1;
         }
         self.put(*cell, step)
     }
 
-    fn put(&mut self, cell: usize, step: &Standing) -> Option<u16> {
-        let taken = self.taken.get_mut(cell).filter(|taken| **taken < STEPS)?;
-        let place = cell * STEPS + *taken;
-        *taken += 1;
+    /// In the lane of its direction, or else in the other.
+    fn put(&mut self, cell: usize, (step, direction): &Wanted) -> Option<u16> {
+        let taken = self.taken.get_mut(cell)?;
+        let own = *direction as usize;
+        let lane = [own, 1 - own].into_iter().find(|lane| !taken[*lane])?;
+        taken[lane] = true;
+        let place = cell * STEPS + lane;
         *self.standing.get_mut(place)? = *step;
         u16::try_from(place).ok()
     }
@@ -113,10 +136,11 @@ mod tests {
     use rules::{Interface, Teid};
     use std::net::IpAddr;
 
-    /// Of a PDR, to a tunnel, counted by these accounts.
-    fn step(pdr: u16, teid: u32, accounts: &[u16]) -> Standing {
+    /// Of a PDR, to a tunnel, counted by these accounts; of even ones, to the user.
+    fn step(pdr: u16, teid: u32, accounts: &[u16]) -> Wanted {
         let gnb = (Side::of(Interface::Access), IpAddr::from([192, 0, 2, 1]));
-        (WholeStep::tunnel(PdrId(pdr), Teid(teid), accounts), Some(gnb))
+        let direction = if pdr.is_multiple_of(2) { Direction::Downlink } else { Direction::Uplink };
+        ((WholeStep::tunnel(PdrId(pdr), Teid(teid), accounts), Some(gnb)), direction)
     }
 
     fn pdrs(arrangement: &Arrangement) -> Vec<u16> {
@@ -127,33 +151,47 @@ mod tests {
     fn a_plain_session_stays_in_order() {
         let found = Arrangement::new(&[step(1, 7, &[0]), step(2, 8, &[0])], 1);
         assert_eq!((pdrs(&found), &found.places[..]), (vec![1, 2], &[0, 1][..]));
-        assert_eq!(found.of_pdrs([PdrId(1), PdrId(2)].into_iter()), None);
+        assert_eq!(found.of_pdrs([PdrId(1), PdrId(2)].into_iter()), Order::AsTried);
+    }
+
+    #[test]
+    fn a_plain_session_that_tries_downlink_first_is_swapped() {
+        let found = Arrangement::new(&[step(2, 7, &[0]), step(3, 8, &[0])], 1);
+        assert_eq!((pdrs(&found), &found.places[..]), (vec![3, 2], &[1, 0][..]));
+        assert_eq!(found.of_pdrs([PdrId(2), PdrId(3)].into_iter()), Order::Swapped);
+    }
+
+    #[test]
+    fn of_one_direction_half_stand_in_the_lane_of_the_other() {
+        let found = Arrangement::new(&[step(1, 7, &[0]), step(3, 8, &[0])], 1);
+        assert_eq!((pdrs(&found), &found.places[..]), (vec![1, 3], &[0, 1][..]));
     }
 
     #[test]
     fn what_does_the_same_stands_once() {
-        let steps: Vec<Standing> = (1..=1_000).map(|pdr| step(pdr, u32::from(pdr % 2), &[0])).collect();
+        let steps: Vec<Wanted> = (1..=1_000).map(|pdr| step(pdr, u32::from(pdr % 2), &[0])).collect();
         let found = Arrangement::new(&steps, 1);
         assert_eq!(pdrs(&found), [1, 2]);
         assert!(found.places.iter().zip(0..).all(|(place, number)| *place == number % 2));
-        assert!(found.of_pdrs((1..=1_000).map(PdrId)).is_some());
+        assert!(matches!(found.of_pdrs((1..=1_000).map(PdrId)), Order::Places(_)));
     }
 
     #[test]
     fn another_peer_is_another_step() {
         let mut other = step(2, 7, &[0]);
-        other.1 = Some((Side::of(Interface::Access), IpAddr::from([192, 0, 2, 2])));
+        other.0.1 = Some((Side::of(Interface::Access), IpAddr::from([192, 0, 2, 2])));
         assert_eq!(Arrangement::new(&[step(1, 7, &[0]), other], 1).places, [0, 1]);
     }
 
     #[test]
     fn what_is_known_by_its_place_stands_alone() {
         let mut first = step(1, 7, &[0]);
-        first.0.yields();
+        first.0.0.yields();
         let mut second = step(2, 7, &[0]);
-        second.0.yields();
-        let mut third = (step(3, 7, &[0]).0, None);
-        third.0.stand_in();
+        second.0.0.yields();
+        let mut third = step(3, 7, &[0]);
+        third.0.1 = None;
+        third.0.0.stand_in();
         assert_eq!(Arrangement::new(&[first, second, third], 1).places, [0, 1, 2]);
     }
 

@@ -124,9 +124,10 @@ impl Explain {
     /// Where the packet goes in the place of where it was sent, as `readdress` does it.
     fn redirect(&self, state: &State, at: StepIndex) -> Result<Option<IpAddr>, DropReason> {
         let (elsewhere, step) = (state.readdress(at), state.sessions.cells.step(at));
-        let session = state.sessions.get(step.session).filter(|_| step.may_readdress());
+        let owner = state.sessions.cells.session(at);
+        let session = state.sessions.get(owner).filter(|_| step.may_readdress());
         let Some(session) = session.map(|session| session.seid) else { return Ok(None) };
-        let (key, remote) = (flow_key(&self.question).of_session(step.session), self.question.remote);
+        let (key, remote) = (flow_key(&self.question).of_session(owner), self.question.remote);
         if self.question.is_down {
             let is_known = elsewhere.is_none() || state.server_of((session, &key)).is_some();
             return if is_known { Ok(None) } else { Err(DropReason::Redirected) };
@@ -188,13 +189,10 @@ impl Explain {
 
     fn note_usage(&mut self, state: &mut State, step: &WholeStep) {
         for place in step.lists().usages() {
-            let Some((ledger, account)) = state.sessions.ledger(step.session, *place) else { continue };
-            let urr = ExplainedUrr {
-                urr: ledger.urr,
-                uplink_bytes: account.count.bytes[Direction::Uplink as usize],
-                downlink_bytes: account.count.bytes[Direction::Downlink as usize],
-                is_used_up: ledger.is_used_up(&account.count),
-            };
+            let Some((ledger, count)) = state.sessions.ledger((step.session, *place)) else { continue };
+            let [uplink_bytes, downlink_bytes] = count.bytes();
+            let is_used_up = ledger.is_used_up(&count);
+            let urr = ExplainedUrr { urr: ledger.urr, uplink_bytes, downlink_bytes, is_used_up };
             let _ = self.finding.urrs.try_push(urr);
         }
     }

@@ -1,11 +1,11 @@
 //! A compiled program as a worker takes it: cells to copy, keys to enter.
 
-use crate::arrangement::{Arrangement, Standing};
+use crate::arrangement::{Arrangement, Order, Wanted};
 use crate::config::{PortConfig, side_of_peer};
 use crate::side::Side;
 use crate::state::{
-    Account, Apart, Count, Extra, Installation, Key, Length, Name, Ports, Rate, Rest, Session, Treatment,
-    WholeStep, found_by, network, user_key,
+    Account, Apart, Extra, Installation, Key, Length, Name, Ports, Rate, Rest, Session, Treatment, WholeStep,
+    found_by, network, user_key,
 };
 use dplink::{Desired, UsageCounts};
 use ipnet::IpNet;
@@ -48,9 +48,10 @@ pub(crate) fn installation(
     }
     let accounts = program.meters.len().max(program.usages.len());
     let keys = keys(ports, &program)?;
-    let standing =
-        hot_steps(ports, &program).into_iter().zip(all_steps(&program).map(|step| peer(ports, step)));
-    let arrangement = Arrangement::new(&standing.collect::<Vec<Standing>>(), accounts);
+    let peers = all_steps(&program).map(|step| (peer(ports, step), step.direction));
+    let standing = hot_steps(ports, &program).into_iter().zip(peers);
+    let wanted: Vec<Wanted> = standing.map(|(step, (peer, direction))| ((step, peer), direction)).collect();
+    let arrangement = Arrangement::new(&wanted, accounts);
     Ok(Installation {
         ethernet: program.ethernet.take(),
         aparts: (0..).zip(&program.meters).filter_map(|(at, meter)| Some((at, Apart::new(meter)?))).collect(),
@@ -85,10 +86,14 @@ fn session(seid: Seid, program: &mut Program, arrangement: &Arrangement, keys: V
     let rest =
         Rest { extras: extras(program, &arrangement.places), beyond: beyond(program, &arrangement.places) };
     let mut classifier = std::mem::take(&mut program.classifier);
-    if let Some(places) = arrangement.of_pdrs(program.steps.iter().map(|step| step.pdr)) {
-        classifier.lead_to(&places);
+    let order = arrangement.of_pdrs(program.steps.iter().map(|step| step.pdr));
+    if let Order::Places(places) = &order {
+        classifier.lead_to(places);
     }
-    Session::new(seid, (program, classifier), (keys, arrangement.standing.len() as u16), rest)
+    let mut session =
+        Session::new(seid, (program, classifier), (keys, arrangement.standing.len() as u16), rest);
+    session.is_swapped = order == Order::Swapped;
+    session
 }
 
 /// The default one always is. A control plane engine that was configured otherwise may know others.
@@ -138,7 +143,7 @@ fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<WholeStep> {
 
 fn account(meters: &[rules::Meter], place: usize) -> Account {
     let rate = meters.get(place).map_or(Rate::ZERO, |meter| meter.mbr.map_or(Rate::ZERO, Rate::new));
-    Account { rate, count: Count::ZERO }
+    Account { rate, ..Account::ZERO }
 }
 
 fn keys(ports: &[PortConfig], program: &Program) -> Result<Vec<Key>, Unfit> {

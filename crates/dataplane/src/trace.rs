@@ -231,10 +231,11 @@ fn rule<'a>(
         ))) => (seid(meta.session), None),
         Some(_) if meta.step == StepIndex::NONE => (seid(meta.session), None),
         Some(_) => {
-            let step = state.sessions.cells.step(meta.step);
-            let asked = state.sessions.get(step.session).zip(tuple);
+            let cells = &state.sessions.cells;
+            let (step, session) = (cells.step(meta.step), cells.session(meta.step));
+            let asked = state.sessions.get(session).zip(tuple);
             let pdr = asked.and_then(|(session, tuple)| matched(session, meta, tuple, state));
-            (seid(step.session), Some(pdr.unwrap_or(step.pdr)))
+            (seid(session), Some(pdr.unwrap_or(step.pdr)))
         }
     }
 }

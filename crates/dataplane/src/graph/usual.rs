@@ -75,7 +75,7 @@ impl Graph {
             if run.state.sessions.cells.are_long() {
                 // Their packets' data came with the first node.
                 ask(run, &at_verdict, |state, packet| {
-                    state.sessions.cells.prefetch_accounts(packet.meta.step);
+                    state.sessions.cells.prefetch_accounts(packet.meta.step, packet.meta.direction());
                 });
             }
             let chunk = chunk(start, count);

@@ -7,7 +7,7 @@ use crate::frame::{Fate, Meta, Packet, PortIndex};
 use crate::graph::{Next, Node, NodeId};
 use crate::receipt::Receipt;
 use crate::state::{
-    Cells, Count, Exit, HotStep, Kind, Moment, Neighbours, Peers, Ports, Rate, Routes, Sessions, State,
+    Cells, Count, Exit, HotStep, Kind, Moment, Neighbours, Pace, Peers, Ports, Routes, Sessions, State, Tally,
 };
 use packet::gtpu::Template;
 use packet::{Buffer, ethernet, ipv4};
@@ -31,7 +31,7 @@ pub(super) fn finish<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Op
 #[inline(always)]
 pub(super) fn enforce<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Next {
     let (ways, cells) = Ways::of(state);
-    let end = match cells.with_account(packet.meta.step) {
+    let end = match cells.with_account(packet.meta.step, packet.meta.direction()) {
         Some(rules) => ways.enforce(packet, rules),
         None => enforce_apart(state, packet),
     };
@@ -46,9 +46,9 @@ pub(super) fn enforce<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> N
 fn enforce_waiting<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Option<Next> {
     let (ways, cells) = Ways::of(state);
     let step = *cells.step(packet.meta.step);
-    let (rate, count) = cells.rate_and_count(packet.meta.step, &step)?;
+    let (pace, tally) = cells.rate_and_count(packet.meta.step, &step, packet.meta.direction())?;
     let plain = step.kind == Kind::Plain;
-    if let Err(end) = ways.admit(packet, (&step, rate, count.left), plain) {
+    if let Err(end) = ways.admit(packet, (&step, pace, tally.left()), plain) {
         return Some(end.go_on(state, packet));
     }
     super::urr::count_all(state, packet);
@@ -87,7 +87,7 @@ impl End {
                 // What comes behind it is to be counted behind it, even if it is short enough to be sure of.
                 let base = step.base(packet.meta.step);
                 let place = step.counted_at();
-                state.sessions.cells.account(base, place).count.left = 0;
+                state.sessions.cells.with_count((base, place), Count::look_at_next);
                 Next::To(NodeId::Far)
             }
             Self::Stopped(reason) => super::far::stop(packet, reason),
@@ -106,16 +106,16 @@ struct Ways<'a> {
     now_ns: u64,
 }
 
-/// A simple step, its rate and its count.
-type Rules<'a> = (&'a HotStep, &'a mut Rate, &'a mut Count);
+/// A simple step, its rate and its count, the packet's way.
+type Rules<'a> = (&'a HotStep, &'a mut Pace, &'a mut Tally);
 
 /// As [`Ways::enforce`], of a step whose account is elsewhere.
 #[inline(never)]
 fn enforce_apart<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> End {
     let (ways, cells) = Ways::of(state);
     let step = *cells.step(packet.meta.step);
-    match cells.rate_and_count(packet.meta.step, &step) {
-        Some((rate, count)) => ways.enforce(packet, (&step, rate, count)),
+    match cells.rate_and_count(packet.meta.step, &step, packet.meta.direction()) {
+        Some((pace, tally)) => ways.enforce(packet, (&step, pace, tally)),
         None => End::Unsure,
     }
 }
@@ -143,16 +143,16 @@ impl<'a> Ways<'a> {
     fn enforce_on<B: Buffer>(
         &self,
         packet: &mut Packet<B>,
-        (step, rate, count): Rules<'_>,
+        (step, pace, tally): Rules<'_>,
         plain: bool,
     ) -> End {
-        if let Err(end) = self.admit(packet, (step, rate, count.left), plain) {
+        if let Err(end) = self.admit(packet, (step, pace, tally.left()), plain) {
             return end;
         }
         if step.is_counted() {
             let (direction, bytes) = (packet.meta.direction(), packet.meta.bytes);
             packet.meta.receipt = Receipt::of_step(packet.meta.step, direction, bytes);
-            count.add(direction, bytes.into(), self.now_ns);
+            tally.add(bytes.into(), self.now_ns);
         }
         self.leave_by(packet, step, plain)
     }
@@ -162,15 +162,15 @@ impl<'a> Ways<'a> {
     fn admit<B: Buffer>(
         &self,
         packet: &mut Packet<B>,
-        (step, rate, left): (&HotStep, &mut Rate, u32),
+        (step, pace, left): (&HotStep, &mut Pace, u32),
         plain: bool,
     ) -> Result<(), End> {
-        let (direction, bytes) = (packet.meta.direction(), u32::from(packet.meta.bytes));
+        let bytes = u32::from(packet.meta.bytes);
         if step.is_counted() && left < bytes {
             return Err(End::Unsure);
         }
         super::far::route_usual(self.ports, packet, plain, step.fits).map_err(End::Stopped)?;
-        if step.is_metered() && !rate.take(direction, self.moment, bytes) {
+        if step.is_metered() && !pace.take(self.moment, bytes) {
             return Err(End::Refused);
         }
         Ok(())

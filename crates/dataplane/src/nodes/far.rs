@@ -15,7 +15,7 @@ impl<B: Buffer> Node<B> for Far {
 
     #[inline]
     fn ahead(state: &State, packet: &mut Packet<B>) {
-        state.sessions.cells.prefetch_accounts(packet.meta.step);
+        state.sessions.cells.prefetch_accounts(packet.meta.step, packet.meta.direction());
     }
 
     #[inline]
@@ -63,9 +63,9 @@ impl<B: Buffer> Node<B> for Far {
 /// Once a quota is used up, another FAR may stand in for the PDR's own.
 #[inline]
 pub(super) fn substitute<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
-    let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
+    let (at, used) = (packet.meta.step, (packet.meta.direction(), u32::from(packet.meta.bytes)));
     if state.sessions.cells.step(at).may_yield()
-        && !state.has_plenty(&state.sessions.cells.whole(at), at, bytes)
+        && !state.has_plenty((&state.sessions.cells.whole(at), at), used)
     {
         packet.meta.step = state.beyond_quota(at).unwrap_or(at);
     }

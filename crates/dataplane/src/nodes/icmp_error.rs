@@ -95,7 +95,7 @@ fn our_ipv6<B>(state: &State, packet: &Packet<B>) -> Option<Ipv6Addr> {
 
 /// The answer goes where the session's rules send packets to the user; it is held to no rate and counted by nobody.
 fn towards_user(state: &State, about: Meta, answer: &[u8]) -> Option<Meta> {
-    let session = state.sessions.get(state.sessions.cells.step(about.step).session)?;
+    let session = state.sessions.get(state.sessions.cells.session(about.step))?;
     let mut meta = Meta::new(about.port, about.towards);
     let tuple = FiveTuple::parse(answer).ok()?.tuple;
     meta.step = session.find(&arrival(&meta, &tuple))?;

@@ -48,8 +48,9 @@ fn from_user<B: Buffer>(
     packet: &mut Packet<B>,
     to: RedirectAddresses,
 ) -> Result<(), DropReason> {
-    let step = state.sessions.cells.step(packet.meta.step);
-    let (is_plain, session) = (!step.tunnels(), step.session);
+    let cells = &state.sessions.cells;
+    let is_plain = !cells.step(packet.meta.step).tunnels();
+    let session = cells.session(packet.meta.step);
     let server = super::destination(packet.buffer.data()).ok_or(DropReason::Redirected)?;
     let to = to.like(server).ok_or(DropReason::Redirected)?;
     let sealed = sealed(packet).ok_or(DropReason::Redirected)?;
@@ -70,7 +71,7 @@ fn from_user<B: Buffer>(
 
 /// `elsewhere`: the rule is about what comes from where users are sent, and nothing else.
 fn to_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, elsewhere: bool) -> Result<(), DropReason> {
-    let session = state.sessions.cells.step(packet.meta.step).session;
+    let session = state.sessions.cells.session(packet.meta.step);
     let key = packet.meta.key.of_session(session);
     let session = state.sessions.get(session).ok_or(DropReason::Redirected)?.seid;
     if is_error(packet) {

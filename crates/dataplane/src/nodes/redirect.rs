@@ -212,7 +212,7 @@ fn for_server<B: Buffer>(
 /// A rule that puts packets to the user into a tunnel: this one, that of this flow, or else any.
 fn way_to_user<B: Buffer>(state: &State, packet: &Packet<B>, flow: &FiveTuple) -> Option<StepIndex> {
     let meta = &packet.meta;
-    let session = state.sessions.get(state.sessions.cells.step(meta.step).session)?;
+    let session = state.sessions.get(state.sessions.cells.session(meta.step))?;
     let leads = |at: &StepIndex| state.sessions.cells.step(*at).leads_to(Interface::Access) == Some(true);
     let far = match meta.direction() {
         Direction::Uplink => Side::new(Interface::Core, session.instance()),
@@ -235,7 +235,7 @@ fn way_to_server<B: Buffer>(
         // Back to where the segment came from.
         return (!meta.tunnelled()).then_some((StepIndex::NONE, meta.side(), NodeId::IpOutput));
     }
-    let session = state.sessions.get(state.sessions.cells.step(meta.step).session)?;
+    let session = state.sessions.get(state.sessions.cells.session(meta.step))?;
     let known = arrival(meta, flow);
     let any = Arrival { application: Application::Any, ..known };
     [session.find(&known), session.find(&any), Some(meta.step)].into_iter().flatten().find_map(|at| {

@@ -40,8 +40,8 @@ pub(super) fn count_all<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
 /// Whether a quota stops a packet. Where a FAR stands in for the time after it, quotas have had their say; `far` saw to it.
 #[inline]
 pub(super) fn is_beyond_quota<B: Buffer>(state: &mut State, packet: &Packet<B>, step: &WholeStep) -> bool {
-    let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
-    if state.has_plenty(step, at, bytes) || step.stands_in() {
+    let used = (packet.meta.direction(), u32::from(packet.meta.bytes));
+    if state.has_plenty((step, packet.meta.step), used) || step.stands_in() {
         return false;
     }
     let Some(place) = state.used_up(step) else { return false };
@@ -54,10 +54,10 @@ fn out(step: &HotStep) -> NodeId {
 }
 
 #[inline]
-pub(super) fn count<B: Buffer>(state: &mut State, step: &HotStep, packet: &Packet<B>, place: u16) {
+pub(super) fn count<B: Buffer>(state: &mut State, step: &WholeStep, packet: &Packet<B>, place: u16) {
     let (direction, bytes) = (packet.meta.direction(), u32::from(packet.meta.bytes));
-    let count = &mut state.sessions.cells.account(step.base(packet.meta.step), place).count;
-    if !count.add(direction, bytes, state.now_ns) {
+    let (_, tally) = state.sessions.cells.way((step.base(packet.meta.step), place), direction);
+    if !tally.add(bytes, state.now_ns) {
         state.look((step.session, place), (direction, bytes), |state| state.start_of(packet));
     }
 }

@@ -16,7 +16,7 @@ impl<B: Buffer> Node<B> for Verdict {
     fn ahead(state: &State, packet: &mut Packet<B>) {
         // A whole vector has passed since it was read.
         packet.buffer.prefetch_data();
-        state.sessions.cells.prefetch_accounts(packet.meta.step);
+        state.sessions.cells.prefetch_accounts(packet.meta.step, packet.meta.direction());
     }
 
     #[inline(always)]

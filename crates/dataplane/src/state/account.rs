@@ -1,5 +1,5 @@
-//! What a session has used and may still use, as the packet path writes it: one cache line holds one QER's rate and one
-//! URR's counts.
+//! What a session has used and may still use, as the packet path writes it: one QER's rate and one URR's counts, each direction
+//! by itself.
 
 use rules::{BitRates, Direction};
 
@@ -29,173 +29,286 @@ impl Moment {
     }
 }
 
-/// A rate limit each way: the generic cell rate algorithm (ITU-T I.371), which needs one number a direction, the time
-/// at which the packets so far would have left at the rate allowed.
+/// A rate limit one way: the generic cell rate algorithm (ITU-T I.371), which needs one number, the time at which the packets
+/// so far would have left at the rate allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Rate {
-    /// By [`Direction`], in [`PARTS`] of a nanosecond.
-    due: [u64; 2],
-    /// By [`Direction`], of an octet, in [`PARTS`] of a nanosecond, with [`FRACTION`] bits behind the point; 0 without a
-    /// limit.
-    cost: [u64; 2],
+pub(crate) struct Pace {
+    /// In [`PARTS`] of a nanosecond.
+    due: u64,
+    /// Of an octet, in [`PARTS`] of a nanosecond, with [`FRACTION`] bits behind the point; 0 without a limit.
+    cost: u64,
 }
 
-impl Rate {
+impl Pace {
     /// No limit, nothing used.
-    pub(crate) const ZERO: Self = Self { due: [0; 2], cost: [0; 2] };
+    const ZERO: Self = Self { due: 0, cost: 0 };
 
-    /// Nothing used yet.
-    pub(crate) fn new(limit: BitRates) -> Self {
-        let cost = |kbps: u64| COST_AT_1_KBPS.checked_div(kbps).map_or(0, |cost| cost.max(1));
-        Self { due: [0; 2], cost: [cost(limit.uplink_kbps), cost(limit.downlink_kbps)] }
-    }
-
-    /// Stands for a meter apart, by its place.
-    pub(crate) const fn apart(at: u32) -> Self {
-        Self { due: [at as u64, 0], cost: [APART; 2] }
+    fn new(limit_kbps: u64) -> Self {
+        Self { due: 0, cost: COST_AT_1_KBPS.checked_div(limit_kbps).map_or(0, |cost| cost.max(1)) }
     }
 
     /// The place of the meter apart that it stands for.
-    pub(crate) const fn stands_for(&self) -> Option<u32> {
-        if self.cost[0] == APART { Some(self.due[0] as u32) } else { None }
+    pub(crate) const fn stands_for(self) -> Option<u32> {
+        if self.cost == APART { Some(self.due as u32) } else { None }
     }
 
-    /// The limit of a direction; `None` without one.
-    pub(crate) fn limit_kbps(&self, direction: Direction) -> Option<u64> {
-        match self.cost[direction as usize] {
+    /// The limit; `None` without one.
+    pub(crate) fn limit_kbps(self) -> Option<u64> {
+        match self.cost {
             0 => None,
             // To the nearest.
             cost => Some((COST_AT_1_KBPS + cost / 2) / cost),
         }
     }
 
-    /// Goes on where `old` stood: a modification grants nobody a burst. What is to be waited for is shorter at a higher rate, and
-    /// over where there is none: it was reckoned at the old one. What stands for a meter apart is left alone.
-    pub(crate) fn carry(&mut self, old: &Self, now_ns: u64) {
-        if self.stands_for().is_none() && old.stands_for().is_none() {
-            self.due = [Direction::Uplink, Direction::Downlink].map(|way| self.due_after(old, way, now_ns));
-        }
-    }
-
-    fn due_after(&self, old: &Self, way: Direction, now_ns: u64) -> u64 {
-        let (due, now) = (old.due[way as usize], now_ns.saturating_mul(PARTS));
-        let Some(ahead) = due.checked_sub(now) else { return due };
-        match (old.limit_kbps(way), self.limit_kbps(way)) {
+    /// Where it stands if it goes on where `old` did.
+    fn due_after(self, old: Self, now_ns: u64) -> u64 {
+        let now = now_ns.saturating_mul(PARTS);
+        let Some(ahead) = old.due.checked_sub(now) else { return old.due };
+        match (old.limit_kbps(), self.limit_kbps()) {
             (_, None) => now,
             (Some(before), Some(limit)) if limit > before => {
                 now + (u128::from(ahead) * u128::from(before) / u128::from(limit)) as u64
             }
-            _ => due,
+            _ => old.due,
         }
     }
 
     /// Whether a packet may pass now, `burst_ns` ahead of the rate at most.
     #[inline]
-    pub(crate) fn admits(&self, direction: Direction, now_ns: u64, burst_ns: u64) -> bool {
+    pub(crate) fn admits(self, now_ns: u64, burst_ns: u64) -> bool {
         // Where there is no limit any more, what the last one put off is no matter.
-        self.cost[direction as usize] == 0
-            || self.due[direction as usize] <= Moment::new(now_ns, burst_ns).latest
+        self.cost == 0 || self.due <= Moment::new(now_ns, burst_ns).latest
     }
 
     /// A packet passes.
     #[inline]
-    pub(crate) fn charge(&mut self, direction: Direction, now_ns: u64, bytes: u32) {
-        self.put_off(direction, Moment::new(now_ns, 0), bytes);
+    pub(crate) fn charge(&mut self, now_ns: u64, bytes: u32) {
+        self.put_off(Moment::new(now_ns, 0), bytes);
     }
 
-    /// [`Rate::admits`] and [`Rate::charge`] in one, of a packet that nothing else holds up.
+    /// [`Pace::admits`] and [`Pace::charge`] in one, of a packet that nothing else holds up.
     #[inline(always)]
-    pub(crate) fn take(&mut self, direction: Direction, moment: Moment, bytes: u32) -> bool {
-        let admits = self.due[direction as usize] <= moment.latest || self.cost[direction as usize] == 0;
+    pub(crate) fn take(&mut self, moment: Moment, bytes: u32) -> bool {
+        let admits = self.due <= moment.latest || self.cost == 0;
         if admits {
-            self.put_off(direction, moment, bytes);
+            self.put_off(moment, bytes);
         }
         admits
     }
 
     #[inline(always)]
-    fn put_off(&mut self, direction: Direction, moment: Moment, bytes: u32) {
-        let cost = ((u128::from(bytes) * u128::from(self.cost[direction as usize])) >> FRACTION) as u64;
-        let due = &mut self.due[direction as usize];
-        *due = (*due).max(moment.now).saturating_add(cost);
+    fn put_off(&mut self, moment: Moment, bytes: u32) {
+        let cost = ((u128::from(bytes) * u128::from(self.cost)) >> FRACTION) as u64;
+        self.due = self.due.max(moment.now).saturating_add(cost);
     }
 }
 
-/// What was counted. Packets are folded into wider counts before they run over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Count {
+/// A rate limit each way, as a QER has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Rate {
     /// By [`Direction`].
-    pub(crate) bytes: [u64; 2],
-    /// By [`Direction`], since they were folded last.
-    pub(crate) packets: [u32; 2],
-    /// Bytes until thresholds, quotas and folding must be looked at.
-    pub(crate) left: u32,
-    /// When the last packet came, in units of 2^[`Count::TICK_SHIFT`] ns.
-    pub(crate) last: u32,
+    ways: [Pace; 2],
 }
 
-impl Count {
-    /// Nothing counted yet, and the first packet is to be looked at.
-    pub(crate) const ZERO: Self = Self { bytes: [0; 2], packets: [0; 2], left: 0, last: 0 };
+impl Rate {
+    /// No limit, nothing used.
+    pub(crate) const ZERO: Self = Self { ways: [Pace::ZERO; 2] };
 
-    /// Unit of [`Count::last`]: about a millisecond; it runs over after 52 days.
-    pub(crate) const TICK_SHIFT: u32 = 20;
+    /// Nothing used yet.
+    pub(crate) fn new(limit: BitRates) -> Self {
+        Self { ways: [Pace::new(limit.uplink_kbps), Pace::new(limit.downlink_kbps)] }
+    }
 
-    /// Counts packets at once, as [`Count::add`] counts one.
-    pub(crate) fn add_all(
-        &mut self,
-        direction: Direction,
-        (packets, bytes): (u32, u32),
-        now_ns: u64,
-    ) -> bool {
-        let added = self.add(direction, bytes, now_ns);
-        if added {
-            self.packets[direction as usize] += packets.saturating_sub(1);
+    /// Stands for a meter apart, by its place.
+    pub(crate) const fn apart(at: u32) -> Self {
+        Self { ways: [Pace { due: at as u64, cost: APART }; 2] }
+    }
+
+    /// The place of the meter apart that it stands for.
+    pub(crate) const fn stands_for(&self) -> Option<u32> {
+        self.ways[0].stands_for()
+    }
+
+    /// One way of it.
+    #[inline]
+    pub(crate) const fn way(&self, direction: Direction) -> Pace {
+        self.ways[direction as usize]
+    }
+
+    /// The same, to be written to.
+    #[inline]
+    pub(crate) const fn way_mut(&mut self, direction: Direction) -> &mut Pace {
+        &mut self.ways[direction as usize]
+    }
+
+    /// Goes on where `old` stood: a modification grants nobody a burst. What is to be waited for is shorter at a higher rate, and
+    /// over where there is none: it was reckoned at the old one. What stands for a meter apart is left alone.
+    pub(crate) fn carry(&mut self, old: &Self, now_ns: u64) {
+        if self.stands_for().is_some() || old.stands_for().is_some() {
+            return;
         }
-        added
+        for (way, old) in self.ways.iter_mut().zip(old.ways) {
+            way.due = way.due_after(old, now_ns);
+        }
+    }
+}
+
+/// What was counted one way. Packets are folded into wider counts before they run over. Without room between it and what stands
+/// behind it, where packets find both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, packed(4))]
+pub(crate) struct Tally {
+    bytes: u64,
+    /// Since they were folded last.
+    packets: u32,
+    /// Bytes until thresholds, quotas and folding must be looked at.
+    left: u32,
+    /// When the last packet came, in units of 2^[`Count::TICK_SHIFT`] ns.
+    last: u32,
+}
+
+impl Tally {
+    /// Nothing counted yet, and the first packet is to be looked at.
+    const ZERO: Self = Self { bytes: 0, packets: 0, left: 0, last: 0 };
+
+    /// Bytes that may be counted before somebody has to look.
+    #[inline(always)]
+    pub(crate) const fn left(&self) -> u32 {
+        self.left
     }
 
     /// Counts a packet; false, and nothing counted, where it must be looked at first.
     #[inline]
-    pub(crate) fn add(&mut self, direction: Direction, bytes: u32, now_ns: u64) -> bool {
+    pub(crate) fn add(&mut self, bytes: u32, now_ns: u64) -> bool {
+        self.add_all((1, bytes), now_ns)
+    }
+
+    /// The same of packets together.
+    #[inline]
+    pub(crate) fn add_all(&mut self, (packets, bytes): (u32, u32), now_ns: u64) -> bool {
         let Some(left) = self.left.checked_sub(bytes) else { return false };
         self.left = left;
-        self.bytes[direction as usize] += u64::from(bytes);
-        self.packets[direction as usize] += 1;
-        self.last = (now_ns >> Self::TICK_SHIFT) as u32;
+        self.put((packets, bytes), now_ns);
         true
+    }
+
+    /// Counts packets that somebody looks at.
+    #[inline(always)]
+    fn put(&mut self, (packets, bytes): (u32, u32), now_ns: u64) {
+        self.bytes += u64::from(bytes);
+        self.packets += packets;
+        self.last = (now_ns >> Count::TICK_SHIFT) as u32;
     }
 }
 
-/// One cache line of a session that packets write to.
+/// What a URR has counted, both ways. Each may count so much by itself before somebody has to look that both together do not pass
+/// unseen what they may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// By [`Direction`].
+    ways: [Tally; 2],
+}
+
+impl Count {
+    /// Nothing counted yet, and the first packet is to be looked at.
+    pub(crate) const ZERO: Self = Self { ways: [Tally::ZERO; 2] };
+
+    /// Unit of the time of the last packet: about a millisecond; it runs over after 52 days.
+    pub(crate) const TICK_SHIFT: u32 = 20;
+
+    /// By [`Direction`].
+    pub(crate) const fn bytes(&self) -> [u64; 2] {
+        [self.ways[0].bytes, self.ways[1].bytes]
+    }
+
+    /// By [`Direction`], since they were folded last.
+    pub(crate) const fn packets(&self) -> [u32; 2] {
+        [self.ways[0].packets, self.ways[1].packets]
+    }
+
+    /// Packets that were counted by [`Direction`], and are in no count from here on.
+    pub(crate) fn fold(&mut self) -> [u32; 2] {
+        self.ways.each_mut().map(|way| std::mem::take(&mut way.packets))
+    }
+
+    /// Packets that somebody looks at.
+    pub(crate) fn put(&mut self, direction: Direction, packets: (u32, u32), now_ns: u64) {
+        self.ways[direction as usize].put(packets, now_ns);
+    }
+
+    /// A packet did not leave after all; whether it was not folded yet. Whether somebody looks earlier than necessary is no matter.
+    pub(crate) fn take_back(&mut self, direction: Direction, bytes: u32) -> bool {
+        let way = &mut self.ways[direction as usize];
+        way.bytes = way.bytes.saturating_sub(bytes.into());
+        let packets = way.packets.checked_sub(1);
+        way.packets = packets.unwrap_or_default();
+        packets.is_some()
+    }
+
+    /// So many bytes may be counted before somebody has to look; half of them each way, as nobody knows which will come.
+    pub(crate) const fn allow(&mut self, bytes: u32) {
+        let half = bytes / 2;
+        (self.ways[0].left, self.ways[1].left) = (bytes - half, half);
+    }
+
+    /// The next packet is to be looked at.
+    pub(crate) const fn look_at_next(&mut self) {
+        self.allow(0);
+    }
+
+    /// How long ago the last packet came, of the ways that `had` any, in ticks.
+    pub(crate) fn age(&self, now_ns: u64, had: [bool; 2]) -> Option<u32> {
+        let now = (now_ns >> Self::TICK_SHIFT) as u32;
+        let ages =
+            self.ways.iter().zip(had).filter(|(_, had)| *had).map(|(way, _)| now.wrapping_sub(way.last));
+        ages.min()
+    }
+}
+
+/// One QER's rate and one URR's counts.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C, align(64))]
 pub(crate) struct Account {
     pub(crate) rate: Rate,
     pub(crate) count: Count,
 }
 
-const _: () = assert!(size_of::<Account>() == 64, "one cache line an account");
+impl Account {
+    /// Nothing limited, nothing counted.
+    pub(crate) const ZERO: Self = Self { rate: Rate::ZERO, count: Count::ZERO };
+
+    /// Of what there is by [`Direction`].
+    pub(super) const fn of([(up, up_tally), (down, down_tally)]: [(Pace, Tally); 2]) -> Self {
+        Self { rate: Rate { ways: [up, down] }, count: Count { ways: [up_tally, down_tally] } }
+    }
+
+    /// One direction of it.
+    pub(super) const fn way(&self, direction: Direction) -> (Pace, Tally) {
+        (self.rate.way(direction), self.count.ways[direction as usize])
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     #[test]
     fn a_rate_of_nothing_limits_nothing_in_its_direction() {
         let slow = Rate::new(BitRates { uplink_kbps: 8, downlink_kbps: 8 });
         let mut rate = Rate::new(BitRates { uplink_kbps: 0, downlink_kbps: 8 });
         let mut before = slow;
-        before.charge(Direction::Uplink, 1, 1_500);
+        before.way_mut(Direction::Uplink).charge(1, 1_500);
         rate.carry(&before, 1);
         for direction in [Direction::Uplink, Direction::Downlink] {
             for _ in 0..10 {
-                rate.charge(direction, 1, 1_500);
+                rate.way_mut(direction).charge(1, 1_500);
             }
         }
-        assert!(rate.admits(Direction::Uplink, 1, 0) && !rate.admits(Direction::Downlink, 1, 0));
+        assert!(rate.way(Direction::Uplink).admits(1, 0) && !rate.way(Direction::Downlink).admits(1, 0));
         assert_eq!(
-            (rate.limit_kbps(Direction::Uplink), rate.limit_kbps(Direction::Downlink)),
+            (rate.way(Direction::Uplink).limit_kbps(), rate.way(Direction::Downlink).limit_kbps()),
             (None, Some(8))
         );
     }
@@ -203,15 +316,15 @@ mod tests {
     #[test]
     fn a_packet_is_taken_as_it_is_admitted_and_charged() {
         for kbps in [0, 1, 100, u64::MAX / COST_AT_1_KBPS] {
-            let mut one = Rate::new(BitRates { uplink_kbps: kbps, downlink_kbps: 7 });
+            let mut one = Pace::new(kbps);
             let mut two = one;
             for step in 0..1_000 {
                 let (now_ns, bytes) = (step * step * 1_003, 40 + step as u32);
-                let admits = one.admits(Direction::Uplink, now_ns, 5_000_000);
+                let admits = one.admits(now_ns, 5_000_000);
                 if admits {
-                    one.charge(Direction::Uplink, now_ns, bytes);
+                    one.charge(now_ns, bytes);
                 }
-                let taken = two.take(Direction::Uplink, Moment::new(now_ns, 5_000_000), bytes);
+                let taken = two.take(Moment::new(now_ns, 5_000_000), bytes);
                 assert_eq!((taken, one), (admits, two), "{kbps} kbit/s, packet {step}");
             }
         }
@@ -223,22 +336,42 @@ mod tests {
         let both = |kbps| Rate::new(BitRates { uplink_kbps: kbps, downlink_kbps: kbps });
         let mut slow = both(1);
         // 12 seconds at 1 kbit/s.
-        slow.charge(Direction::Uplink, 0, 1_500);
-        assert!(!slow.admits(Direction::Uplink, 11 * S, 0) && slow.admits(Direction::Uplink, 12 * S, 0));
+        slow.way_mut(Direction::Uplink).charge(0, 1_500);
+        assert!(
+            !slow.way(Direction::Uplink).admits(11 * S, 0) && slow.way(Direction::Uplink).admits(12 * S, 0)
+        );
         let mut fast = both(1_000);
         fast.carry(&slow, 2 * S);
         // The 10 seconds that were left are 10 ms.
-        assert!(!fast.admits(Direction::Uplink, 2 * S + 9_000_000, 0));
-        assert!(fast.admits(Direction::Uplink, 2 * S + 10_000_000, 0));
+        assert!(!fast.way(Direction::Uplink).admits(2 * S + 9_000_000, 0));
+        assert!(fast.way(Direction::Uplink).admits(2 * S + 10_000_000, 0));
         // A lower one makes nobody wait for what has passed.
         let mut again = both(1);
         again.carry(&fast, 2 * S);
-        assert!(again.admits(Direction::Uplink, 2 * S + 10_000_000, 0));
+        assert!(again.way(Direction::Uplink).admits(2 * S + 10_000_000, 0));
         // What had no limit for a time begins anew.
         let mut free = both(0);
         free.carry(&slow, 2 * S);
         let mut limited = both(1);
         limited.carry(&free, 3 * S);
-        assert!(limited.admits(Direction::Uplink, 3 * S, 0));
+        assert!(limited.way(Direction::Uplink).admits(3 * S, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_passes_unseen_than_may(allowed: u32, packets in vec((any::<bool>(), 20..=65_535_u32), 1..200)) {
+            let mut count = Count::ZERO;
+            count.allow(allowed);
+            let mut unseen = 0;
+            for (down, bytes) in packets {
+                if count.ways[usize::from(down)].add(bytes, 0) {
+                    unseen += u64::from(bytes);
+                } else {
+                    prop_assert!(unseen + u64::from(bytes) > u64::from(allowed / 2), "half of it may pass either way");
+                }
+            }
+            prop_assert!(unseen <= u64::from(allowed));
+            prop_assert_eq!(count.bytes().iter().sum::<u64>(), unseen);
+        }
     }
 }

@@ -72,14 +72,14 @@ impl Apart {
     /// Whether a packet may pass now.
     pub(crate) fn admits(&self, direction: Direction, now_ns: u64, burst_ns: u64) -> bool {
         // What a limit has seen does not count once it is gone.
-        let is_limited = self.rate.limit_kbps(direction).is_some();
-        (!is_limited || self.rate.admits(direction, now_ns, burst_ns))
+        let is_limited = self.rate.way(direction).limit_kbps().is_some();
+        (!is_limited || self.rate.way(direction).admits(now_ns, burst_ns))
             && self.windows[direction as usize].admits(now_ns)
     }
 
     /// A packet passes.
     pub(crate) fn charge(&mut self, direction: Direction, now_ns: u64, bytes: u32) {
-        self.rate.charge(direction, now_ns, bytes);
+        self.rate.way_mut(direction).charge(now_ns, bytes);
         self.windows[direction as usize].charge(now_ns);
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Asked {
     awaited: Option<u32>,
     start_told: bool,
     quota_told: bool,
-    /// When a threshold was told last, in the ticks of [`Count::last`].
+    /// When a threshold was told last, in ticks of [`Count::TICK_SHIFT`].
     told: Option<NonZeroU32>,
 }
 
@@ -249,7 +249,8 @@ fn tick(now_ns: u64) -> NonZeroU32 {
 }
 
 const fn totals(count: &Count) -> [u64; 3] {
-    [count.bytes[0] + count.bytes[1], count.bytes[0], count.bytes[1]]
+    let [uplink, downlink] = count.bytes();
+    [uplink + downlink, uplink, downlink]
 }
 
 /// Limits as counts will read when so much more has been used.

@@ -4,20 +4,25 @@ use super::State;
 use super::lists::WholeStep;
 use super::session::{step_index, step_place};
 use super::step::StepIndex;
+use rules::Direction;
 
 impl State {
     /// Whether the step's URRs let so many bytes pass without anybody having to look.
     #[inline]
-    pub(crate) fn has_plenty(&mut self, step: &WholeStep, at: StepIndex, bytes: u32) -> bool {
+    pub(crate) fn has_plenty(
+        &mut self,
+        (step, at): (&WholeStep, StepIndex),
+        (direction, bytes): (Direction, u32),
+    ) -> bool {
         let (base, cells) = (step.base(at), &mut self.sessions.cells);
-        step.lists().usages().iter().all(|place| cells.account(base, *place).count.left >= bytes)
+        step.lists().usages().iter().all(|place| cells.way((base, *place), direction).1.left() >= bytes)
     }
 
     /// The first of the step's URRs whose quota lets nothing pass.
-    pub(crate) fn used_up(&mut self, step: &WholeStep) -> Option<u16> {
+    pub(crate) fn used_up(&self, step: &WholeStep) -> Option<u16> {
         let is_used_up = |place: &u16| {
-            let ledger = self.sessions.ledger(step.session, *place);
-            ledger.is_some_and(|(ledger, account)| ledger.is_used_up(&account.count))
+            let ledger = self.sessions.ledger((step.session, *place));
+            ledger.is_some_and(|(ledger, count)| ledger.is_used_up(&count))
         };
         step.lists().usages().iter().copied().find(is_used_up)
     }

@@ -1,31 +1,60 @@
 //! Where the hot part of sessions lies: runs of cells, each with an account and two steps, so that a plain session is
-//! one cell and what a packet needs of it can be asked for at once. Lists of steps that need more than a rate and a count are
+//! one cell and what a packet needs of it is one line. Lists of steps that need more than a rate and a count are
 //! apart: memory for them is taken when they come.
 
-use super::account::{Account, Count, Rate};
+use super::account::{Account, Count, Pace, Tally};
 use super::lists::{Lists, WholeStep};
 use super::memory::{self, NoMemory};
 use super::runs::Runs;
+use super::session::SessionIndex;
 use super::step::{HotStep, StepIndex};
+use rules::Direction;
+use std::ops::Range;
 use zerocopy::FromZeros;
 
 /// Steps in a cell.
 pub(crate) const STEPS: usize = 2;
 
-/// One account, two steps: two cache lines.
+/// A step, and one direction of an account: one cache line. In a cell's first lane that is the uplink, in its second the downlink,
+/// and so are the steps, where they can be: then a packet reads and writes this line alone.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Lane {
+    pace: Pace,
+    tally: Tally,
+    step: HotStep,
+}
+
+const _: () = assert!(size_of::<Lane>() == 64, "one cache line a direction");
+
+/// One account, two steps.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Cell {
-    pub(crate) account: Account,
-    pub(crate) steps: [HotStep; STEPS],
+    lanes: [Lane; STEPS],
 }
+
+/// The lane of a cell that counts a direction.
+const LANES: [Direction; STEPS] = [Direction::Uplink, Direction::Downlink];
 
 const _: () = assert!(size_of::<Cell>() == 128, "two cache lines a plain session");
 
-const EMPTY: Cell = Cell {
-    account: Account { rate: super::account::Rate::ZERO, count: super::account::Count::ZERO },
-    steps: [HotStep::EMPTY; STEPS],
+const EMPTY: Cell = {
+    let (pace, tally) = Account::ZERO.way(Direction::Uplink);
+    Cell { lanes: [Lane { pace, tally, step: HotStep::EMPTY }; STEPS] }
 };
+
+impl Cell {
+    fn account(&self) -> Account {
+        Account::of(self.lanes.map(|lane| (lane.pace, lane.tally)))
+    }
+
+    fn set_account(&mut self, account: &Account) {
+        for (lane, direction) in self.lanes.iter_mut().zip(LANES) {
+            (lane.pace, lane.tally) = account.way(direction);
+        }
+    }
+}
 
 /// Cells that belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +69,8 @@ pub(crate) struct CellRun {
 pub(crate) struct Cells {
     /// Has the room for as many as there may be.
     cells: Vec<Cell>,
+    /// By cell, whose it is: no packet of a known flow asks.
+    owners: Vec<SessionIndex>,
     /// By step, of those that are long. The kernel gives it as zeros, and takes memory for what is written.
     lists: Vec<Lists>,
     runs: Runs,
@@ -49,6 +80,10 @@ pub(crate) struct Cells {
 }
 
 impl CellRun {
+    const fn range(self) -> Range<usize> {
+        self.base as usize..self.base as usize + (1 << self.class)
+    }
+
     /// Whether a session of so many cells would get a run of this length.
     pub(crate) const fn suits(self, cells: usize) -> bool {
         self.class == class(cells)
@@ -61,6 +96,8 @@ const fn class(cells: usize) -> u8 {
 
 impl Cells {
     const LIST_BYTES: usize = STEPS * size_of::<Lists>();
+    /// What says whose a cell is.
+    pub(crate) const OWNER_BYTES: usize = size_of::<SessionIndex>();
     /// What a cell takes beside itself as it is used: lists, once both of its steps need them, and where it stands when it is
     /// free.
     pub(crate) const LATER_BYTES: usize = Self::LIST_BYTES + Runs::CELL_BYTES;
@@ -68,10 +105,12 @@ impl Cells {
     /// `limit` of them, of which the first `ready` take their memory now.
     pub(crate) fn new(limit: usize, ready: usize) -> Result<Self, NoMemory> {
         let mut cells = memory::reserved(limit)?;
+        let mut owners = memory::reserved(limit)?;
         cells.resize(ready.min(limit), EMPTY);
+        owners.resize(ready.min(limit), SessionIndex::NONE);
         let lists =
             Lists::new_vec_zeroed(limit * STEPS).map_err(|_| NoMemory { bytes: limit * Self::LIST_BYTES })?;
-        Ok(Self { cells, lists, runs: Runs::new(limit), used: 0, long: 0 })
+        Ok(Self { cells, owners, lists, runs: Runs::new(limit), used: 0, long: 0 })
     }
 
     /// How many there may be.
@@ -91,6 +130,7 @@ impl Cells {
         let end = base as usize + (1 << class);
         if end > self.cells.len() {
             self.cells.resize(end, EMPTY);
+            self.owners.resize(end, SessionIndex::NONE);
         }
         self.used += 1 << class;
         self.long += usize::from(class > 0);
@@ -107,36 +147,47 @@ impl Cells {
     pub(crate) fn release(&mut self, run: CellRun) {
         self.used -= 1 << run.class;
         self.long -= usize::from(run.class > 0);
-        for cell in &mut self.cells[run.base as usize..][..1 << run.class] {
-            *cell = EMPTY;
-        }
+        self.cells[run.range()].fill(EMPTY);
+        self.owners[run.range()].fill(SessionIndex::NONE);
         self.runs.release(run.base, run.class);
     }
 
     #[inline]
     pub(crate) fn step(&self, index: StepIndex) -> &HotStep {
-        &self.cells[index.cell()].steps[index.place()]
+        &self.cells[index.cell()].lanes[index.place()].step
     }
 
-    /// Asks for the accounts of a simple step, once the step is there. The one beside it was asked for with it.
+    /// Whose a step is.
     #[inline]
-    pub(crate) fn prefetch_accounts(&self, at: StepIndex) {
+    pub(crate) fn session(&self, index: StepIndex) -> SessionIndex {
+        self.owners[index.cell()]
+    }
+
+    /// A run is a session's.
+    pub(crate) fn own(&mut self, run: CellRun, session: SessionIndex) {
+        self.owners[run.range()].fill(session);
+    }
+
+    /// Asks for the accounts of a simple step, once the step is there. The one beside it came with it.
+    #[inline]
+    pub(crate) fn prefetch_accounts(&self, at: StepIndex, direction: Direction) {
         let step = self.step(at);
         let base = step.base(at) as usize;
         let counted = base + usize::from(step.counted_at());
-        if base != at.cell() {
-            memory::prefetch(&self.cells[base].account);
+        if base != at.cell() || direction as usize != at.place() {
+            memory::prefetch(&self.cells[base].lanes[direction as usize]);
         }
         if counted != at.cell() && counted != base {
-            memory::prefetch(&self.cells[counted].account);
+            memory::prefetch(&self.cells[counted].lanes[direction as usize]);
         }
     }
 
-    /// A step with its lists.
+    /// A step with its lists, and whose it is.
     #[inline]
     pub(crate) fn whole(&self, index: StepIndex) -> WholeStep {
         let step = *self.step(index);
-        WholeStep::of(step, step.lists().unwrap_or_else(|| self.lists[index.bits() as usize]))
+        let lists = step.lists().unwrap_or_else(|| self.lists[index.bits() as usize]);
+        WholeStep::of(step, lists, self.session(index))
     }
 
     /// Puts a step in its place.
@@ -144,26 +195,53 @@ impl Cells {
         if step.is_long() {
             self.lists[index.bits() as usize] = *step.lists();
         }
-        self.cells[index.cell()].steps[index.place()] = step.hot();
+        self.cells[index.cell()].lanes[index.place()].step = step.hot();
     }
 
     /// What is known of a step's flows holds no longer, but what `generation` says.
     pub(crate) fn renew(&mut self, index: StepIndex, generation: u32) {
-        self.cells[index.cell()].steps[index.place()].generation = generation;
+        self.cells[index.cell()].lanes[index.place()].step.generation = generation;
     }
 
-    /// The account at a place of a session.
+    /// The account at a place of a session, as it stands.
+    pub(crate) fn account(&self, base: u32, place: u16) -> Account {
+        self.cells[base as usize + usize::from(place)].account()
+    }
+
+    /// Puts an account in its place.
+    pub(crate) fn put_account(&mut self, (base, place): (u32, u16), account: &Account) {
+        self.cells[base as usize + usize::from(place)].set_account(account);
+    }
+
+    /// Changes what was counted in the account at a place of a session.
+    pub(crate) fn with_count<T>(
+        &mut self,
+        (base, place): (u32, u16),
+        change: impl FnOnce(&mut Count) -> T,
+    ) -> T {
+        let mut account = self.account(base, place);
+        let outcome = change(&mut account.count);
+        self.put_account((base, place), &account);
+        outcome
+    }
+
+    /// One way of the account at a place of a session.
     #[inline]
-    pub(crate) fn account(&mut self, base: u32, place: u16) -> &mut Account {
-        &mut self.cells[base as usize + usize::from(place)].account
+    pub(crate) fn way(&mut self, (base, place): (u32, u16), direction: Direction) -> (&mut Pace, &mut Tally) {
+        let Lane { pace, tally, .. } =
+            &mut self.cells[base as usize + usize::from(place)].lanes[direction as usize];
+        (pace, tally)
     }
 
-    /// A simple step whose rate and count are of the account beside it, with these: mostly they are.
+    /// A simple step whose rate and count are of the account beside it, and on its line, with these: mostly they are.
     #[inline(always)]
-    pub(crate) fn with_account(&mut self, at: StepIndex) -> Option<(&HotStep, &mut Rate, &mut Count)> {
-        let Cell { account, steps } = self.cells.get_mut(at.cell())?;
-        let step = &steps[at.place()];
-        step.is_beside_account().then_some((step, &mut account.rate, &mut account.count))
+    pub(crate) fn with_account(
+        &mut self,
+        at: StepIndex,
+        direction: Direction,
+    ) -> Option<(&HotStep, &mut Pace, &mut Tally)> {
+        let Lane { pace, tally, step } = &mut self.cells.get_mut(at.cell())?.lanes[at.place()];
+        (step.is_beside_account() && at.place() == direction as usize).then_some((&*step, pace, tally))
     }
 
     /// The rate and the count of any simple step at its place. `None` of a step that is not there.
@@ -172,31 +250,27 @@ impl Cells {
         &mut self,
         at: StepIndex,
         step: &HotStep,
-    ) -> Option<(&mut Rate, &mut Count)> {
+        direction: Direction,
+    ) -> Option<(&mut Pace, &mut Tally)> {
         let base = step.base(at) as usize;
+        let way = direction as usize;
         match usize::from(step.counted_at()) {
             0 => {
-                let Account { rate, count } = &mut self.cells.get_mut(base)?.account;
-                Some((rate, count))
+                let Lane { pace, tally, .. } = &mut self.cells.get_mut(base)?.lanes[way];
+                Some((pace, tally))
             }
             counted => {
                 let [base, counted] = self.cells.get_disjoint_mut([base, base + counted]).ok()?;
-                Some((&mut base.account.rate, &mut counted.account.count))
+                Some((&mut base.lanes[way].pace, &mut counted.lanes[way].tally))
             }
         }
     }
 
-    /// The rate of the account at a place of a session.
-    pub(crate) fn rate(&self, base: u32, place: u16) -> Rate {
-        self.cells[base as usize + usize::from(place)].account.rate
-    }
-
-    /// Asks for what a packet of this step will need.
+    /// Asks for what a packet of this step will need, and first.
     #[inline]
     pub(crate) fn prefetch(&self, index: StepIndex) {
         let Some(cell) = self.cells.get(index.cell()) else { return };
-        memory::prefetch(&cell.steps[index.place()]);
-        memory::prefetch(&cell.account);
+        memory::prefetch(&cell.lanes[index.place()]);
     }
 }
 
@@ -235,6 +309,38 @@ mod tests {
                 prop_assert!(usages.first().is_none_or(|usage| *usage == found.counted_at()));
             }
         }
+    }
+
+    #[test]
+    fn a_step_is_beside_its_account_on_the_line_of_its_direction_alone() {
+        let mut cells = Cells::new(1, 1).ok().unwrap();
+        let (up, down) = (StepIndex::new(0, 0), StepIndex::new(0, 1));
+        for (at, direction) in [(up, Direction::Uplink), (down, Direction::Downlink)] {
+            assert!(cells.with_account(at, direction).is_some());
+            assert!(cells.with_account(at, direction.opposite()).is_none());
+        }
+        cells.with_count((0, 0), |count| count.allow(1_000));
+        // Two steps of one direction: whichever line they are on, what they use is counted that way.
+        for at in [up, down] {
+            let step = *cells.step(at);
+            let (_, tally) = cells.rate_and_count(at, &step, Direction::Downlink).unwrap();
+            assert!(tally.add(100, 0));
+        }
+        assert_eq!(cells.account(0, 0).count.bytes(), [0, 200]);
+    }
+
+    #[test]
+    fn a_run_is_whose_it_was_given_to() {
+        let mut cells = Cells::new(8, 1).ok().unwrap();
+        let (one, other) = (cells.allocate(3).unwrap(), cells.allocate(1).unwrap());
+        cells.own(one, SessionIndex(7));
+        cells.own(other, SessionIndex(8));
+        let owners = |cells: &Cells| {
+            [one.base, one.base + 3, other.base].map(|cell| cells.session(StepIndex::new(cell, 1)))
+        };
+        assert_eq!(owners(&cells), [SessionIndex(7), SessionIndex(7), SessionIndex(8)]);
+        cells.release(one);
+        assert_eq!(owners(&cells), [SessionIndex::NONE, SessionIndex::NONE, SessionIndex(8)]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! By which accounts a step's packets are held to rates and counted. Most steps need a rate and a count at most, and say so
 //! themselves ([`HotStep`]); of others, a list stands in a place of its own.
 
+use super::session::SessionIndex;
 use super::step::HotStep;
 use crate::config::PortConfig;
 use rules::{DroppedDownlink, PdrId, Step, Usage, limits};
@@ -75,6 +76,8 @@ fn copy(from: &[u16], to: &mut [u16; SLOTS]) -> u8 {
 pub(crate) struct WholeStep {
     hot: HotStep,
     lists: Lists,
+    /// Whose it is; of nobody before it is in force.
+    pub(crate) session: SessionIndex,
 }
 
 impl WholeStep {
@@ -82,17 +85,18 @@ impl WholeStep {
     pub(crate) const EMPTY: Self = Self {
         hot: HotStep::EMPTY,
         lists: Lists { meters: [0; SLOTS], usages: [0; SLOTS], counts: [0; 2], before_qos: 0 },
+        session: SessionIndex::NONE,
     };
 
-    pub(super) const fn of(hot: HotStep, lists: Lists) -> Self {
-        Self { hot, lists }
+    pub(super) const fn of(hot: HotStep, lists: Lists, session: SessionIndex) -> Self {
+        Self { hot, lists, session }
     }
 
     /// Into a tunnel, counted by these accounts.
     #[cfg(test)]
     pub(crate) fn tunnel(pdr: PdrId, teid: rules::Teid, accounts: &[u16]) -> Self {
         let lists = Self::by_lists(&[], accounts, 0).lists;
-        let mut step = Self::of(HotStep::tunnel(pdr, teid), lists);
+        let mut step = Self { hot: HotStep::tunnel(pdr, teid), lists, ..Self::EMPTY };
         step.hot.note(&lists);
         step
     }
@@ -100,7 +104,7 @@ impl WholeStep {
     /// By these accounts.
     #[cfg(test)]
     pub(super) fn by_lists(meters: &[u16], usages: &[u16], before_qos: u8) -> Self {
-        let mut step = Self::of(HotStep::EMPTY, Lists::new(meters, usages, before_qos));
+        let mut step = Self { lists: Lists::new(meters, usages, before_qos), ..Self::EMPTY };
         step.hot.note(&step.lists);
         step
     }
@@ -113,7 +117,11 @@ impl WholeStep {
         let active: Vec<u16> = step.usages.iter().copied().filter(is_active).collect();
         let before_qos = active.iter().map(|place| usage(place).is_some_and(|usage| usage.before_qos));
         let before_qos = (0..).zip(before_qos).fold(0, |mask, (n, early)| mask | u8::from(early) << n);
-        let mut whole = Self::of(HotStep::new(step), Lists::new(&step.meters, &active, before_qos));
+        let mut whole = Self {
+            hot: HotStep::new(step),
+            lists: Lists::new(&step.meters, &active, before_qos),
+            ..Self::EMPTY
+        };
         let minds = |place: &u16| {
             usage(place).is_some_and(|usage| usage.dropped_downlink != DroppedDownlink::default())
         };

@@ -29,9 +29,11 @@ impl State {
     fn take_back_from(&mut self, at: (SessionIndex, u16), packet: (Direction, u32)) {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
         let now_ns = self.now_ns;
-        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
-        ledger.take_back(&mut account.count, packet);
-        let now = ledger.counts(&account.count, now_ns);
+        let now = self.sessions.with_ledger(at, |ledger, count| {
+            ledger.take_back(count, packet);
+            ledger.counts(count, now_ns)
+        });
+        let Some(now) = now else { return };
         let mut begins_anew = false;
         for used in self.used.iter_mut().skip(self.let_out) {
             if used.seid == seid && used.counts.urr == now.urr {
@@ -40,7 +42,7 @@ impl State {
             }
         }
         if begins_anew {
-            ledger.reported(&mut account.count);
+            self.sessions.with_ledger(at, |ledger, count| ledger.reported(count));
         }
     }
 
@@ -50,8 +52,8 @@ impl State {
         let (direction, bytes) = (receipt.direction(), receipt.bytes());
         let step = self.sessions.cells.whole(at);
         for place in step.lists().usages_on_leaving() {
-            let count = &mut self.sessions.cells.account(step.base(at), place).count;
-            if !count.add(direction, bytes, self.now_ns) {
+            let (_, tally) = self.sessions.cells.way((step.base(at), place), direction);
+            if !tally.add(bytes, self.now_ns) {
                 self.look((step.session, place), (direction, bytes), |_| None);
             }
         }
@@ -60,7 +62,7 @@ impl State {
     /// Whether the rules of a session counted a packet.
     pub(crate) fn is_of(&self, receipt: Receipt, session: SessionIndex) -> bool {
         match receipt.counted() {
-            Counted::Step(at) => self.sessions.cells.step(at).session == session,
+            Counted::Step(at) => self.sessions.cells.session(at) == session,
             Counted::Nobody | Counted::Flow(_) => false,
         }
     }

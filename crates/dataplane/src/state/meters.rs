@@ -16,9 +16,9 @@ impl Sessions {
         direction: Direction,
         (now_ns, burst_ns): (u64, u64),
     ) -> bool {
-        let rate = self.cells.account(base, place).rate;
-        match rate.stands_for().map(|at| self.aparts.at(at)) {
-            None => rate.admits(direction, now_ns, burst_ns),
+        let pace = *self.cells.way((base, place), direction).0;
+        match pace.stands_for().map(|at| self.aparts.at(at)) {
+            None => pace.admits(now_ns, burst_ns),
             Some(apart) => apart.is_some_and(|apart| apart.admits(direction, now_ns, burst_ns)),
         }
     }
@@ -31,9 +31,9 @@ impl Sessions {
         direction: Direction,
         (now_ns, bytes): (u64, u32),
     ) {
-        let rate = &mut self.cells.account(base, place).rate;
-        match rate.stands_for() {
-            None => rate.charge(direction, now_ns, bytes),
+        let pace = self.cells.way((base, place), direction).0;
+        match pace.stands_for() {
+            None => pace.charge(now_ns, bytes),
             Some(at) => {
                 self.aparts.at_mut(at).into_iter().for_each(|apart| apart.charge(direction, now_ns, bytes))
             }
@@ -42,10 +42,10 @@ impl Sessions {
 
     /// Bits a second that the meter of an account lets pass, in units of 1,000; `None` without such a limit.
     pub(crate) fn limit_kbps(&mut self, (base, place): (u32, u16), direction: Direction) -> Option<u64> {
-        let rate = self.cells.account(base, place).rate;
-        match rate.stands_for() {
-            None => rate.limit_kbps(direction),
-            Some(at) => self.aparts.at(at)?.rate().limit_kbps(direction),
+        let pace = *self.cells.way((base, place), direction).0;
+        match pace.stands_for() {
+            None => pace.limit_kbps(),
+            Some(at) => self.aparts.at(at)?.rate().way(direction).limit_kbps(),
         }
     }
 
@@ -65,7 +65,7 @@ impl Sessions {
     fn meter_of(&self, own: u32, (qer, near): (QerId, usize)) -> Option<u32> {
         let session = self.slots.get(own as usize)?.as_ref()?;
         let place = find_near(&session.accounts, near, |names| names.qer == Some(qer))?;
-        self.cells.rate(session.run.base, place as u16).stands_for()
+        self.cells.account(session.run.base, place as u16).rate.stands_for()
     }
 
     /// Before the old session leaves them, so that meters that stay go on where they stood.
@@ -83,7 +83,7 @@ impl Sessions {
     }
 
     /// The rate of a QER, which is likely at this place.
-    pub(super) fn rate_of(&mut self, session: &Session, qer: QerId, near: usize) -> Option<Rate> {
+    pub(super) fn rate_of(&self, session: &Session, qer: QerId, near: usize) -> Option<Rate> {
         let place = find_near(&session.accounts, near, |names| names.qer == Some(qer))?;
         Some(self.cells.account(session.run.base, place as u16).rate)
     }

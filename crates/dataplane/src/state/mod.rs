@@ -47,7 +47,7 @@ mod treatment;
 mod usage;
 mod waiting;
 
-pub(crate) use account::{Account, Count, Moment, Rate};
+pub(crate) use account::{Account, Count, Moment, Pace, Rate, Tally};
 pub(crate) use apart::Apart;
 pub(crate) use blocks::FlowLine;
 pub(crate) use budget::{Budget, Shared};

@@ -333,7 +333,7 @@ impl State {
     fn owe_late(&mut self, index: SessionIndex) {
         let accounts = self.sessions.get(index).map_or(0, |session| session.accounts.len()) as u16;
         for place in 0..accounts {
-            if self.sessions.ledger(index, place).is_some_and(|(ledger, _)| ledger.is_late()) {
+            if self.sessions.ledger((index, place)).is_some_and(|(ledger, _)| ledger.is_late()) {
                 self.come_late((index, place));
             }
         }
@@ -410,7 +410,7 @@ impl Sessions {
             parcel.steps.push(step);
         }
         for place in 0..parcel.shape.accounts as u16 {
-            let mut account = *self.cells.account(session.run.base, place);
+            let mut account = self.cells.account(session.run.base, place);
             if let Some(apart) = account.rate.stands_for().and_then(|at| self.aparts.at(at)) {
                 parcel.aparts.push((place, *apart));
                 account.rate = super::Rate::ZERO;

@@ -99,6 +99,8 @@ pub(crate) struct Session {
     pub(crate) looks: Looks,
     /// Its user has all of the prefix that is its key, and not one address in it.
     pub(crate) has_prefix: bool,
+    /// The step of each PDR stands where that of the one beside it would: those to the user are tried first.
+    pub(crate) is_swapped: bool,
 }
 
 /// Whose rate and whose counts are in an account.
@@ -138,6 +140,7 @@ impl Session {
             pdrs: program.steps.len() as u16,
             places,
             waiting: 0,
+            is_swapped: false,
             looks: classifier.looks(),
             has_prefix: program
                 .ue_ipv6s
@@ -187,7 +190,7 @@ impl Session {
     /// The step of the PDR that is tried in this place.
     #[inline]
     pub(crate) fn step(&self, number: usize) -> StepIndex {
-        step_index(self.run.base, self.classifier.step(number))
+        step_index(self.run.base, self.classifier.step(number) ^ usize::from(self.is_swapped))
     }
 
     /// The first PDR that matches a packet, by its step.

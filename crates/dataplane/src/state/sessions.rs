@@ -1,6 +1,6 @@
 //! The sessions of a worker.
 
-use super::account::{Account, Count};
+use super::account::Count;
 use super::apart::Aparts;
 use super::cells::{Cell, Cells, STEPS};
 use super::framed::{Framed, around};
@@ -88,7 +88,10 @@ impl Sessions {
     /// What a plain session takes of the tables of a worker with room for so many, and bytes of all of them.
     pub(crate) const fn tables(sessions: usize) -> [(&'static str, usize); 4] {
         [
-            ("cell: an account and two steps", sessions * size_of::<Cell>()),
+            (
+                "cell: an account and two steps, and whose it is",
+                sessions * (size_of::<Cell>() + Cells::OWNER_BYTES),
+            ),
             ("session", sessions * size_of::<Option<Session>>()),
             ("where it is found by its SEID", Index::bytes(sessions)),
             (
@@ -103,7 +106,7 @@ impl Sessions {
     pub(crate) const fn pdr_bytes(sessions: usize, pdrs: usize) -> usize {
         let all = cells(sessions, pdrs);
         let places = sessions * (size_of::<u32>() + size_of::<Instance>());
-        (all - sessions) * size_of::<Cell>() + all * Cells::LATER_BYTES + places
+        (all - sessions) * (size_of::<Cell>() + Cells::OWNER_BYTES) + all * Cells::LATER_BYTES + places
     }
 
     /// A key has got an owner that it did not have. What flows know of networks around it holds no longer.
@@ -179,12 +182,23 @@ impl Sessions {
         [self.cells.used(), self.cells.limit()].map(|cells| (cells * STEPS) as u64)
     }
 
-    /// The ledger of an account, and the account.
-    pub(crate) fn ledger(&mut self, index: SessionIndex, place: u16) -> Option<(&mut Ledger, &mut Account)> {
+    /// The ledger of an account, and what was counted in it.
+    pub(crate) fn ledger(&self, (index, place): (SessionIndex, u16)) -> Option<(&Ledger, Count)> {
+        let session = self.get(index)?;
+        let ledger = session.accounts.get(usize::from(place))?.ledger.as_ref()?;
+        Some((ledger, self.cells.account(session.run.base, place).count))
+    }
+
+    /// Changes the ledger of an account, and what was counted in it.
+    pub(crate) fn with_ledger<T>(
+        &mut self,
+        (index, place): (SessionIndex, u16),
+        change: impl FnOnce(&mut Ledger, &mut Count) -> T,
+    ) -> Option<T> {
         let session = self.slots.get_mut(index.0 as usize)?.as_mut()?;
         // What waited to be told may be of an account that other rules have taken away, and its cell with it.
         let ledger = session.accounts.get_mut(usize::from(place))?.ledger.as_mut()?;
-        Some((ledger, self.cells.account(session.run.base, place)))
+        Some(self.cells.with_count((session.run.base, place), |count| change(ledger, count)))
     }
 
     /// Appends what a session has used to `counts`, which has the room.
@@ -205,12 +219,13 @@ impl Sessions {
             if !query.urrs.is_empty() && !query.urrs.contains(&ledger.urr) {
                 continue;
             }
-            let count = &mut self.cells.account(base, place).count;
-            query.counts.push(ledger.counts(count, now_ns));
-            ledger.begin_interval(count);
-            if query.is_reported {
-                ledger.reported(count);
-            }
+            self.cells.with_count((base, place), |count| {
+                query.counts.push(ledger.counts(count, now_ns));
+                ledger.begin_interval(count);
+                if query.is_reported {
+                    ledger.reported(count);
+                }
+            });
         }
     }
 
@@ -219,7 +234,7 @@ impl Sessions {
         let Some(session) = self.slots.get_mut(index.0 as usize).and_then(Option::as_mut) else { return };
         let base = session.run.base;
         for (ledger, place) in session.ledgers_mut() {
-            ledger.await_start(&mut self.cells.account(base, place).count);
+            self.cells.with_count((base, place), |count| ledger.await_start(count));
         }
     }
 
@@ -316,10 +331,10 @@ impl Sessions {
         debug_assert!(named.is_ok(), "there are as many places as names");
         self.generation = self.generation.wrapping_add(1).max(1);
         let base = session.run.base;
+        self.cells.own(session.run, SessionIndex(place));
         for (number, (step, peer)) in new.steps.iter().zip(&new.peers).enumerate() {
             let mut step = *step;
-            (step.generation, step.session, step.cell) =
-                (self.generation, SessionIndex(place), (number / STEPS) as u16);
+            (step.generation, step.cell) = (self.generation, (number / STEPS) as u16);
             let is_apart = |place: &u16| {
                 let account = new.accounts.get(usize::from(*place));
                 account.is_some_and(|account| account.rate.stands_for().is_some())
@@ -335,7 +350,7 @@ impl Sessions {
             self.cells.put(step_index(base, number), &step);
         }
         for (account, number) in new.accounts.iter().zip(0..) {
-            *self.cells.account(base, number) = *account;
+            self.cells.put_account((base, number), account);
         }
         session.generation = self.generation;
         self.slots[place as usize] = Some(session);
@@ -352,7 +367,7 @@ impl Sessions {
             new.accounts[place].rate.carry(apart.unwrap_or(&before), now_ns);
         }
         for (before, place) in old.ledgers() {
-            let count = self.cells.account(base, place).count;
+            let mut count = self.cells.account(base, place).count;
             let is_it = |names: &Names| names.ledger.as_ref().is_some_and(|ledger| ledger.urr == before.urr);
             let after = find_near(&session.accounts, place.into(), is_it);
             let Some((after, ledger)) =
@@ -363,7 +378,8 @@ impl Sessions {
             };
             ledger.carry(before, &count);
             // Limits may have changed: the next packet is to be looked at.
-            new.accounts[after].count = Count { left: 0, ..count };
+            count.look_at_next();
+            new.accounts[after].count = count;
         }
     }
 

@@ -24,7 +24,7 @@ impl State {
             false => self.content.application(self.flows.detected(meta.flow())),
         };
         let arrival = Arrival { application, ..arrival(meta, &found.tuple) };
-        let session = self.sessions.cells.step(meta.step).session;
+        let session = self.sessions.cells.session(meta.step);
         Some(self.start((session, meta.step), &arrival))
     }
 

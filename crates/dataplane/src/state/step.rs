@@ -1,11 +1,10 @@
-//! A PDR and what it leads to, as every packet reads it: half a cache line, the other half of which is mostly for the other
-//! direction. What few sessions need, more than a rate and a count, is in [`super::lists`].
+//! A PDR and what it leads to, as every packet reads it: half a cache line, the other half of which is what limits and counts
+//! these packets. What few sessions need, more than a rate and a count, is in [`super::lists`].
 
 mod making;
 
 use super::lists::Lists;
 use super::peers::PeerIndex;
-use super::session::SessionIndex;
 use crate::frame::FlowMarks;
 use crate::side::Side;
 use packet::gtpu::{self, PduType, ShortContainer};
@@ -74,11 +73,10 @@ pub(crate) enum Kind {
 
 /// One step, ready to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(C, align(32))]
+#[repr(C)]
 pub(crate) struct HotStep {
     /// Of the rules it belongs to; 0 for no rules at all.
     pub(crate) generation: u32,
-    pub(crate) session: SessionIndex,
     /// The tunnel its packets come in; 0 for plain ones.
     pub(crate) arrives_in: u32,
     /// Of the tunnel to put packets into, or the peer's port, where it is of UDP alone; of plain ones, the digest of the network
@@ -103,7 +101,7 @@ pub(crate) struct HotStep {
     pub(crate) fits: u16,
 }
 
-const _: () = assert!(size_of::<HotStep>() == 32, "two steps a cache line");
+const _: () = assert!(size_of::<HotStep>() == 28, "a step and one direction of an account in a cache line");
 
 /// Its tunnel's packets ask for reflective QoS.
 const REFLECTIVE: u8 = 64;
@@ -147,7 +145,6 @@ impl HotStep {
     /// Of no session.
     pub(crate) const EMPTY: Self = Self {
         generation: 0,
-        session: SessionIndex::NONE,
         arrives_in: 0,
         teid: 0,
         peer: PeerIndex::NONE,

@@ -34,14 +34,13 @@ impl State {
     pub(super) fn look_at(
         &mut self,
         at: (SessionIndex, u16),
-        (direction, (packets, bytes)): (Direction, (u32, u32)),
+        packets: (Direction, (u32, u32)),
         start: impl FnOnce(&Self) -> Option<Start>,
     ) {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
         let now_ns = self.now_ns;
-        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
-        let due = ledger.count(&mut account.count, (direction, bytes), now_ns);
-        account.count.packets[direction as usize] += packets.saturating_sub(1);
+        let due = self.sessions.with_ledger(at, |ledger, count| ledger.count(count, packets, now_ns));
+        let Some(due) = due else { return };
         let start = if due.start { start(self) } else { None };
         for cause in due.causes(start) {
             self.tell((seid, at), cause);
@@ -55,8 +54,8 @@ impl State {
         let Some(seid) = self.sessions.get(step.session).map(|session| session.seid) else { return };
         for place in step.lists().usages() {
             let at = (step.session, *place);
-            let ledger = self.sessions.ledger(at.0, at.1);
-            if ledger.is_some_and(|(ledger, _)| ledger.drop_downlink(bytes)) {
+            let is_due = self.sessions.with_ledger(at, |ledger, _| ledger.drop_downlink(bytes));
+            if is_due == Some(true) {
                 self.tell((seid, at), UsageCause::DroppedDownlink);
             }
         }
@@ -65,19 +64,19 @@ impl State {
     /// Tells what is due about an account: now, or where its like was told just before, or there is no room, soon.
     fn tell(&mut self, (seid, at): (Seid, (SessionIndex, u16)), cause: UsageCause) {
         let now_ns = self.now_ns;
-        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
         let has_room = self.used.len() < USED_MAX;
-        if has_room && !ledger.has_to_wait(cause, now_ns) {
-            let counts = ledger.counts(&account.count, now_ns);
-            self.used.push(Used { seid, cause, counts });
-            ledger.told(&mut account.count, cause, now_ns);
-        } else if has_room && self.late.len() < LATE_MAX {
-            if !ledger.wait(&mut account.count) {
-                self.late.push_back(at);
+        self.sessions.with_ledger(at, |ledger, count| {
+            if has_room && !ledger.has_to_wait(cause, now_ns) {
+                self.used.push(Used { seid, cause, counts: ledger.counts(count, now_ns) });
+                ledger.told(count, cause, now_ns);
+            } else if has_room && self.late.len() < LATE_MAX {
+                if !ledger.wait(count) {
+                    self.late.push_back(at);
+                }
+            } else {
+                count.look_at_next();
             }
-        } else {
-            account.count.left = 0;
-        }
+        });
     }
 
     /// An account whose threshold waits to be told, with another worker until now.
@@ -86,9 +85,7 @@ impl State {
             return self.late.push_back(at);
         }
         // The next packet is looked at again.
-        if let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) {
-            drop(ledger.take_late(&mut account.count));
-        }
+        self.sessions.with_ledger(at, |ledger, count| drop(ledger.take_late(count)));
     }
 
     /// A packet came that there was no quota for. Tells that the quota is used up, where there was no room to before, or it was one of
@@ -97,17 +94,17 @@ impl State {
     #[cold]
     pub(crate) fn remind(&mut self, at: (SessionIndex, u16), start: impl FnOnce(&Self) -> Option<Start>) {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
-        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
-        let due = ledger.missed(&account.count);
+        let Some((ledger, count)) = self.sessions.ledger(at) else { return };
+        let due = ledger.missed(&count);
         let start = if due.start { start(self) } else { None };
         for cause in due.causes(start) {
             let now_ns = self.now_ns;
-            let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
-            if self.used.len() < USED_MAX {
-                let counts = ledger.counts(&account.count, now_ns);
-                self.used.push(Used { seid, cause, counts });
-                ledger.told(&mut account.count, cause, now_ns);
-            }
+            self.sessions.with_ledger(at, |ledger, count| {
+                if self.used.len() < USED_MAX {
+                    self.used.push(Used { seid, cause, counts: ledger.counts(count, now_ns) });
+                    ledger.told(count, cause, now_ns);
+                }
+            });
         }
     }
 
@@ -119,12 +116,12 @@ impl State {
             && let Some(at) = self.late.pop_front()
         {
             let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { continue };
-            let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { continue };
-            for cause in ledger.take_late(&mut account.count) {
-                let counts = ledger.counts(&account.count, now_ns);
-                self.used.push(Used { seid, cause, counts });
-                ledger.told(&mut account.count, cause, now_ns);
-            }
+            self.sessions.with_ledger(at, |ledger, count| {
+                for cause in ledger.take_late(count) {
+                    self.used.push(Used { seid, cause, counts: ledger.counts(count, now_ns) });
+                    ledger.told(count, cause, now_ns);
+                }
+            });
         }
     }
 }

@@ -63,7 +63,7 @@ fn found(url: &str) -> String {
 impl State {
     /// What a step does that others do not.
     pub(crate) fn extra(&self, at: StepIndex) -> Option<&Extra> {
-        let session = self.sessions.get(self.sessions.cells.step(at).session)?;
+        let session = self.sessions.get(self.sessions.cells.session(at))?;
         let place = step_place(session.run.base, at);
         let found = session.extras().binary_search_by_key(&place, |(of, _)| usize::from(*of)).ok()?;
         session.extras().get(found).map(|(_, extra)| extra)

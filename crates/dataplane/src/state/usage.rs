@@ -83,30 +83,30 @@ impl Ledger {
         self.asks(|asked| asked.is_quota_due(count))
     }
 
-    /// Counts a packet whose count wanted a look. What is due has to be told, and [`Ledger::told`] be called.
-    pub(crate) fn count(&mut self, count: &mut Count, packet: (Direction, u32), now_ns: u64) -> Due {
-        let (direction, bytes) = packet;
+    /// Counts packets, as packets and bytes, whose count wanted a look. What is due has to be told, and [`Ledger::told`] be called.
+    pub(crate) fn count(
+        &mut self,
+        count: &mut Count,
+        (direction, packets): (Direction, (u32, u32)),
+        now_ns: u64,
+    ) -> Due {
         self.fold(count);
-        count.left = bytes;
-        let added = count.add(direction, bytes, now_ns);
-        debug_assert!(added, "there is room for just this packet");
+        count.put(direction, packets, now_ns);
         self.first_ns.get_or_insert(NonZeroU64::new(now_ns).unwrap_or(NonZeroU64::MIN));
         let due = Due {
             start: self.asks(Asked::is_start_due),
             threshold: !self.is_late && self.asks(|asked| asked.is_threshold_due(count)),
             quota: self.is_end_untold(count),
         };
-        count.left = self.left(count);
+        count.allow(self.left(count));
         due
     }
 
     /// A packet that was counted has not left. Whether the count wants a look earlier than it had to is no matter.
     pub(crate) fn take_back(&mut self, count: &mut Count, (direction, bytes): (Direction, u32)) {
-        let way = direction as usize;
-        count.bytes[way] = count.bytes[way].saturating_sub(bytes.into());
-        match count.packets[way] {
-            0 => self.packets[way] = self.packets[way].saturating_sub(1),
-            packets => count.packets[way] = packets - 1,
+        if !count.take_back(direction, bytes) {
+            let folded = &mut self.packets[direction as usize];
+            *folded = folded.saturating_sub(1);
         }
     }
 
@@ -119,7 +119,7 @@ impl Ledger {
     /// A crossed threshold waits to be told; until then nobody looks for it. Whether it did so before.
     pub(crate) fn wait(&mut self, count: &mut Count) -> bool {
         let before = std::mem::replace(&mut self.is_late, true);
-        count.left = self.left(count);
+        count.allow(self.left(count));
         before
     }
 
@@ -131,7 +131,7 @@ impl Ledger {
     /// The thresholds that have waited to be told; they do no longer.
     pub(crate) fn take_late(&mut self, count: &mut Count) -> impl Iterator<Item = UsageCause> + use<> {
         let is_late = std::mem::take(&mut self.is_late);
-        count.left = 0;
+        count.look_at_next();
         let volume = is_late && self.asks(|asked| asked.is_threshold_due(count));
         let dropped = is_late && self.asks(Asked::is_dropped_due);
         let all = [(volume, UsageCause::VolumeThreshold), (dropped, UsageCause::DroppedDownlink)];
@@ -155,13 +155,13 @@ impl Ledger {
     /// The counts have been told: the next packet is looked at, for it is the first since then (TS 29.244 8.2.46).
     pub(crate) const fn begin_interval(&mut self, count: &mut Count) {
         self.first_ns = None;
-        count.left = 0;
+        count.look_at_next();
     }
 
     /// Who was told of the start may not have heard: the next packet is looked at.
     pub(crate) fn await_start(&mut self, count: &mut Count) {
         if self.asked.as_mut().is_some_and(|asked| asked.await_start()) {
-            count.left = 0;
+            count.look_at_next();
         }
     }
 
@@ -171,33 +171,33 @@ impl Ledger {
             asked.begin_threshold(count);
         }
         self.is_late = false;
-        count.left = self.left(count);
+        count.allow(self.left(count));
     }
 
     /// The counts as they are told.
     pub(crate) fn counts(&self, count: &Count, now_ns: u64) -> UsageCounts {
         let [dropped_packets, dropped_bytes] = self.asked.as_ref().map_or([0; 2], |asked| asked.dropped());
-        let packets = |direction: usize| self.packets[direction] + u64::from(count.packets[direction]);
-        let now_tick = (now_ns >> Count::TICK_SHIFT) as u32;
+        let packets = |direction: usize| self.packets[direction] + u64::from(count.packets()[direction]);
         let age_ms = |first: NonZeroU64| now_ns.saturating_sub(first.get()) / 1_000_000;
-        let last_age_ms = (u64::from(now_tick.wrapping_sub(count.last)) << Count::TICK_SHIFT) / 1_000_000;
         let (uplink_packets, downlink_packets) = (packets(0), packets(1));
+        let last_age = count.age(now_ns, [uplink_packets, downlink_packets].map(|packets| packets > 0));
+        let [uplink_bytes, downlink_bytes] = count.bytes();
         UsageCounts {
             urr: self.urr,
-            uplink_bytes: count.bytes[0],
-            downlink_bytes: count.bytes[1],
+            uplink_bytes,
+            downlink_bytes,
             uplink_packets,
             downlink_packets,
             dropped_downlink_packets: dropped_packets,
             dropped_downlink_bytes: dropped_bytes,
             first_packet_age_ms: self.first_ns.map(age_ms),
-            last_packet_age_ms: (uplink_packets + downlink_packets > 0).then_some(last_age_ms),
+            last_packet_age_ms: last_age.map(|ticks| (u64::from(ticks) << Count::TICK_SHIFT) / 1_000_000),
         }
     }
 
     fn fold(&mut self, count: &mut Count) {
-        for (folded, packets) in self.packets.iter_mut().zip(&mut count.packets) {
-            *folded += u64::from(std::mem::take(packets));
+        for (folded, packets) in self.packets.iter_mut().zip(count.fold()) {
+            *folded += u64::from(packets);
         }
     }
 

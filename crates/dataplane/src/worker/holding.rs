@@ -30,8 +30,8 @@ impl<P: Port> Worker<P> {
         if step == StepIndex::NONE {
             return SessionIndex::NONE;
         }
-        let step = self.state.sessions.cells.step(step);
-        if step.tunnels() { SessionIndex::NONE } else { step.session }
+        let cells = &self.state.sessions.cells;
+        if cells.step(step).tunnels() { SessionIndex::NONE } else { cells.session(step) }
     }
 
     pub(super) fn release_held(&mut self) {

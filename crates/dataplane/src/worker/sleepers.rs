@@ -4,7 +4,7 @@ use super::Worker;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::port::Port;
-use crate::state::{HotStep, Kind, SessionIndex};
+use crate::state::{HotStep, Kind, SessionIndex, WholeStep};
 use dplink::Event;
 use rules::{Direction, Qfi, Seid};
 
@@ -12,7 +12,7 @@ impl<P: Port> Worker<P> {
     /// Keeps a packet for its user, or of it, and sees to it that the control plane hears of the former, once for each PDR:
     /// who sleeps has to be woken even where there was no room for what woke it.
     pub(super) fn keep(&mut self, packet: Packet<P::Buffer>) {
-        let step = *self.state.sessions.cells.step(packet.meta.step);
+        let step = self.state.sessions.cells.whole(packet.meta.step);
         let (session, meta) = (step.session, packet.meta);
         let Some(seid) = self.state.sessions.get(session).map(|session| session.seid) else {
             return self.discard(packet.buffer, DropReason::NoSession);
@@ -32,7 +32,7 @@ impl<P: Port> Worker<P> {
 
     /// A FAR that drops may want the control plane to hear of it (TS 29.244 8.2.26, NOCP).
     pub(super) fn tell_dropped(&mut self, meta: &Meta) {
-        let step = *self.state.sessions.cells.step(meta.step);
+        let step = self.state.sessions.cells.whole(meta.step);
         if !is_news(&step, meta) {
             return;
         }
@@ -43,7 +43,7 @@ impl<P: Port> Worker<P> {
     }
 
     /// Of what was kept the queue knows; of what was not, while others are kept for the user, too.
-    fn is_untold(&mut self, step: &HotStep, seid: Seid, is_kept: bool) -> bool {
+    fn is_untold(&mut self, step: &WholeStep, seid: Seid, is_kept: bool) -> bool {
         match is_kept || self.kept.has(step.session) {
             true => self.kept.is_untold(step.session, step.pdr),
             false => self.unkept.is_untold((seid, step.pdr, step.generation), self.state.now_ns),
@@ -51,7 +51,7 @@ impl<P: Port> Worker<P> {
     }
 
     /// Whether there was room to tell; what was kept is told of later if not.
-    fn tell_kept(&mut self, session: Seid, step: &HotStep, traffic_class: u8) -> bool {
+    fn tell_kept(&mut self, session: Seid, step: &WholeStep, traffic_class: u8) -> bool {
         let (pdr, qfi) = (step.pdr, step.qfi().and_then(Qfi::new));
         let is_told = self.state.note(Event::DownlinkData { session, pdr, qfi, traffic_class });
         if is_told {
@@ -83,7 +83,7 @@ impl<P: Port> Worker<P> {
     fn tell_untold(&mut self, session: SessionIndex) {
         let Some(seid) = self.state.sessions.get(session).map(|session| session.seid) else { return };
         while let Some(meta) = self.first_untold(session) {
-            let step = *self.state.sessions.cells.step(meta.step);
+            let step = self.state.sessions.cells.whole(meta.step);
             if !self.tell_kept(seid, &step, meta.traffic_class) {
                 return;
             }

@@ -27,7 +27,7 @@ pub(super) fn renumber<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> 
     let own = packet.meta.key;
     let is_icmp = matches!(own.protocol(), protocol::ICMP | protocol::ICMPV6);
     let quoted = is_icmp.then(|| Quoted::of(packet.buffer.data()))??;
-    let session = state.sessions.cells.step(packet.meta.step).session;
+    let session = state.sessions.cells.session(packet.meta.step);
     let direction = packet.meta.direction();
     let way_of_quoted = direction.opposite();
     let key = FlowKey::new(quoted.flow(), way_of_quoted).beside(&own, session);

@@ -179,8 +179,8 @@ impl State {
             let base = found.run.base;
             let used = (deferred.packets, deferred.bytes);
             for place in step.lists().usages() {
-                let count = &mut self.sessions.cells.account(base, *place).count;
-                if !count.add_all(direction, used, self.now_ns) {
+                let (_, tally) = self.sessions.cells.way((base, *place), direction);
+                if !tally.add_all(used, self.now_ns) {
                     let start = |state: &Self| certain.map(|at| state.start((session, at), &arrival));
                     self.look_at((session, *place), (direction, used), start);
                 }
