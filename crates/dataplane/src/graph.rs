@@ -9,7 +9,7 @@ use packet::Buffer;
 
 mod usual;
 
-pub(crate) use usual::{DESCRIBED, READ};
+pub(crate) use usual::ChunkLength;
 
 /// A node is a plain function from a packet to where it goes next. It reads no clock, allocates nothing, logs nothing
 /// and never blocks; what it needs to know is in the state and in the packet's metadata.
@@ -179,12 +179,21 @@ impl<B: Buffer> Run<'_, B> {
 /// The places waiting at each node.
 pub(crate) struct Graph {
     waiting: Box<[Places]>,
+    /// In how long chunks packets go the usual way.
+    chunk: ChunkLength,
     cycles: u64,
 }
 
 impl Graph {
-    pub(crate) fn new() -> Self {
-        Self { waiting: NodeId::ALL.iter().map(|_| Places::new()).collect(), cycles: 0 }
+    /// For a CPU of such an L1 cache.
+    pub(crate) fn new(l1_bytes: usize) -> Self {
+        let waiting = NodeId::ALL.iter().map(|_| Places::new()).collect();
+        Self { waiting, chunk: ChunkLength::of(l1_bytes), cycles: 0 }
+    }
+
+    /// In how long chunks packets go the usual way.
+    pub(crate) const fn chunk(&self) -> ChunkLength {
+        self.chunk
     }
 
     /// Takes every packet from a node to its fate.

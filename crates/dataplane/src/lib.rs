@@ -22,6 +22,7 @@ mod graph;
 mod held;
 mod install;
 mod kept;
+mod l1;
 mod nodes;
 mod own_limit;
 mod port;

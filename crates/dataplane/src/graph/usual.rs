@@ -8,19 +8,15 @@ use super::{Graph, Hop, Next, Node, NodeId, Run};
 use crate::frame::Packet;
 use crate::nodes::{Flow, Steer, UsualInput, Verdict};
 use crate::state::State;
-use chunk::{CHUNK, Listed, Marked, Waiting};
+pub(crate) use chunk::ChunkLength;
+use chunk::{Listed, Marked, Waiting};
 use packet::Buffer;
 use std::ops::Range;
 
 /// The places of a chunk that begins here, in a vector of `count` packets; none where there is no such chunk.
-fn chunk(start: usize, count: usize) -> Range<usize> {
-    start.min(count)..(start + CHUNK).min(count)
+fn chunk(start: usize, length: ChunkLength, count: usize) -> Range<usize> {
+    start.min(count)..(start + length.packets()).min(count)
 }
-
-/// So far ahead descriptions of packets are asked for: those before it were as the packets were received.
-pub(crate) const DESCRIBED: usize = 3 * CHUNK;
-/// So far ahead the data of those that were handed over is: no node before the second reads it.
-pub(crate) const READ: usize = 2 * CHUNK;
 
 /// Where packets go on that stay on the usual way.
 const fn onward(node: NodeId) -> Option<NodeId> {
@@ -41,12 +37,13 @@ impl<B: Buffer> Run<'_, B> {
     /// Beside the chunk that begins here, asks for what chunks behind it need first. Behind the flows' tags, since one burst for
     /// both was quicker than one for each; a longer one, of all packets as they are received, would hold the CPU up.
     #[inline(always)]
-    fn ask_further(&mut self, start: usize) {
-        let described = self.packets.iter().skip(start + DESCRIBED).take(CHUNK);
+    fn ask_further(&mut self, start: usize, length: ChunkLength) {
+        let described = self.packets.iter().skip(start + length.described()).take(length.packets());
         described.for_each(|packet| packet.buffer.prefetch());
-        if start + READ < self.handed {
+        let read = start + length.read();
+        if read < self.handed {
             let handed = self.packets.iter().take(self.handed);
-            handed.skip(start + READ).take(CHUNK).for_each(|packet| packet.buffer.prefetch_data());
+            handed.skip(read).take(length.packets()).for_each(|packet| packet.buffer.prefetch_data());
         }
     }
 }
@@ -65,28 +62,30 @@ impl Graph {
 
     #[inline(always)]
     fn go_usual<B: Buffer, W: Waiting, const TRACED: bool>(&mut self, run: &mut Run<'_, B>) {
-        let count = run.packets.len();
-        let (mut at_flow, mut at_verdict) = (W::all_of(0..0), W::all_of(0..0));
+        let (count, length) = (run.packets.len(), self.chunk);
+        let (mut at_flow, mut at_verdict) = (W::all_of(0..0, length), W::all_of(0..0, length));
         let mut packets = [0; 3];
-        for packet in run.packets.iter_mut().skip(run.handed).take(CHUNK) {
+        for packet in run.packets.iter_mut().skip(run.handed).take(length.packets()) {
             <UsualInput as Node<B>>::ahead(run.state, packet);
         }
-        for start in (0..count + 2 * CHUNK).step_by(CHUNK) {
+        for start in (0..count + 2 * length.packets()).step_by(length.packets()) {
             if run.state.sessions.cells.are_long() {
                 // Their packets' data came with the first node.
                 ask(run, &at_verdict, |state, packet| {
                     state.sessions.cells.prefetch_accounts(packet.meta.step, packet.meta.direction());
                 });
             }
-            let chunk = chunk(start, count);
+            // Once more: of the lines that were asked for one by one beside other work, many are not at hand yet, or no longer.
+            ask(run, &at_verdict, |state, packet| state.sessions.cells.prefetch(packet.meta.step));
+            let chunk = chunk(start, length, count);
             let handed = run.handed.clamp(chunk.start, chunk.end) - chunk.start;
-            let mut arrived = W::all_of(chunk);
+            let mut arrived = W::all_of(chunk, length);
             packets[0] += self.pass::<B, UsualInput, W, TRACED>(run, &mut arrived, handed);
             ask(run, &arrived, <Flow as Node<B>>::first);
             ask(run, &at_flow, Flow::again);
-            run.ask_further(start);
+            run.ask_further(start, length);
             packets[1] += self.pass::<B, Flow, W, TRACED>(run, &mut at_flow, 0);
-            if start < 2 * CHUNK {
+            if start < 2 * length.packets() {
                 ask(run, &arrived, <Flow as Node<B>>::ahead);
             }
             packets[2] += self.pass::<B, Verdict, W, TRACED>(run, &mut at_verdict, 0);
@@ -110,7 +109,8 @@ impl Graph {
         let mut count = 0;
         let mut others = Listed::none((0, Next::To(N::ID)));
         let Run { packets, state, counters, trace, are_new, .. } = run;
-        let beside = if N::ID == NodeId::Verdict { 2 * CHUNK } else { CHUNK };
+        let chunks = if N::ID == NodeId::Verdict { 2 } else { 1 };
+        let beside = chunks * self.chunk.packets();
         waiting.retain(packets, (skipped, beside), |other, packet| {
             match (N::ID, other) {
                 (NodeId::UsualInput, Some(other)) => N::ahead(state, other),

@@ -8,6 +8,7 @@ use crate::frame::VECTOR;
 use crate::graph::Graph;
 use crate::held::Held;
 use crate::kept::{Kept, Unkept};
+use crate::l1;
 use crate::port::{CLASSES_MAX, Port};
 use crate::punt::{self, KernelSide};
 use crate::state::{Ages, Punting, State};
@@ -92,7 +93,7 @@ impl<P: Port> Worker<P> {
             counters: Counters::new(ports.len()),
             classes: ports.iter().map(Port::classes).max().unwrap_or(0).min(CLASSES_MAX),
             lanes: ports.into_iter().map(lane).collect(),
-            graph: Graph::new(),
+            graph: Graph::new(l1::data_bytes()),
             held: Held::new(config.limits.held_per_neighbour),
             kept: Kept::new(config.limits.kept),
             unkept: Unkept::new(),

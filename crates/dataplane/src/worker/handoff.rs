@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::counters::DropReason;
 use crate::frame::{Packet, VECTOR};
-use crate::graph::{DESCRIBED, READ};
+use crate::graph::ChunkLength;
 use crate::port::Port;
 use crate::state::State;
 use crate::steering::{Handed, Note};
@@ -17,14 +17,14 @@ impl<P: Port> Worker<P> {
     /// the ports: what another has worked on goes before what nobody has, but not instead.
     pub(super) fn hear_others(&mut self) {
         self.hear_notes();
-        let into = taker(&self.state, &mut self.vector, &mut self.rest.arrived);
+        let into = taker((&self.state, self.graph.chunk()), &mut self.vector, &mut self.rest.arrived);
         let taken = self.handoff.take(VECTOR - PORTS_ROOM, into);
         self.took(taken);
     }
 
     /// Takes up to so many packets of one other worker, which begin the vector; returns how many.
     pub(super) fn take_handed_by(&mut self, giver: usize, limit: usize) -> usize {
-        let into = taker(&self.state, &mut self.vector, &mut self.rest.arrived);
+        let into = taker((&self.state, self.graph.chunk()), &mut self.vector, &mut self.rest.arrived);
         let taken = self.handoff.take_of(giver, limit, into);
         self.took(taken);
         taken
@@ -59,7 +59,7 @@ impl<P: Port> Worker<P> {
             self.find_tunnels();
         }
         // What it changed lies in its cache. The others' is asked for beside those before them.
-        self.vector.iter().take(READ).for_each(|packet| packet.buffer.prefetch_data());
+        self.vector.iter().take(self.graph.chunk().read()).for_each(|packet| packet.buffer.prefetch_data());
         if self.vector.iter().any(|packet| packet.meta.fragment) {
             self.follow_first_fragments();
         }
@@ -128,14 +128,14 @@ impl<P: Port> Worker<P> {
 /// Takes packets in that were handed over: frames of Ethernet ports among `arrived`, others into the vector.
 #[inline]
 fn taker<B: Buffer>(
-    state: &State,
+    (state, chunk): (&State, ChunkLength),
     vector: &mut Vec<Packet<B>>,
     arrived: &mut Vec<Packet<B>>,
 ) -> impl FnMut(Handed<B>) {
     let State { ports, flows, .. } = state;
     move |handed| {
         let port = ports.get(handed.port());
-        if port.ethernet || vector.len() < DESCRIBED {
+        if port.ethernet || vector.len() < chunk.described() {
             handed.buffer.prefetch();
         }
         let (side, into) = (port.side(), if port.ethernet { &mut *arrived } else { &mut *vector });

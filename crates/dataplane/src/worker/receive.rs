@@ -4,7 +4,6 @@ use super::{Worker, tag};
 use crate::config::PORTS_MAX;
 use crate::counters::DropReason;
 use crate::frame::{Packet, PortIndex, VECTOR};
-use crate::graph::DESCRIBED;
 use crate::port::Port;
 use packet::Buffer;
 
@@ -59,7 +58,7 @@ impl<P: Port> Worker<P> {
             Some(class) => port.receive_class(class, &mut self.received, limit),
         };
         let is_looked_at = config.ethernet || config.vlan.is_some();
-        let asked = if is_looked_at { received } else { DESCRIBED };
+        let asked = if is_looked_at { received } else { self.graph.chunk().described() };
         self.received.iter().take(asked).for_each(Buffer::prefetch);
         let arrived = if config.ethernet { &mut self.rest.arrived } else { &mut self.vector };
         let counters = &mut self.counters.ports[at];

@@ -2,19 +2,53 @@
 
 use std::ops::Range;
 
+/// Most packets of a chunk.
+const MOST: usize = 12;
+/// And fewest.
+const FEWEST: usize = 8;
+/// Bytes of L1 cache for each packet of a chunk, with those of the chunks before and behind it.
+const L1_BYTES: usize = 4096;
+
 /// Packets of a chunk: many enough for misses to overlap, few enough for what came for three of them to be in the L1 cache still.
-pub(super) const CHUNK: usize = 12;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkLength(usize);
+
+impl ChunkLength {
+    /// For an L1 cache of so many bytes.
+    pub(crate) const fn of(l1: usize) -> Self {
+        match l1 / L1_BYTES {
+            ..FEWEST => Self(FEWEST),
+            length @ FEWEST..=MOST => Self(length),
+            _ => Self(MOST),
+        }
+    }
+
+    /// Packets.
+    pub(crate) const fn packets(self) -> usize {
+        self.0
+    }
+
+    /// So far ahead descriptions of packets are asked for: those before it were as the packets were received.
+    pub(crate) const fn described(self) -> usize {
+        3 * self.0
+    }
+
+    /// So far ahead the data of those that were handed over is: no node before the second reads it.
+    pub(crate) const fn read(self) -> usize {
+        2 * self.0
+    }
+}
 
 /// The packets of a chunk that wait at a node.
 pub(super) trait Waiting: Sized {
     /// Whether nothing tells a branch which packets these are, so that there is none.
     const IS_MIXED: bool;
 
-    /// All of a chunk.
-    fn all_of(chunk: Range<usize>) -> Self;
+    /// All of a chunk, which is as long as it says, or ends with the vector.
+    fn all_of(chunk: Range<usize>, length: ChunkLength) -> Self;
 
-    /// Where the chunk begins in the vector.
-    fn start(&self) -> usize;
+    /// Where the chunk begins in the vector, and of how many packets it is.
+    fn place(&self) -> (usize, usize);
 
     /// The one that is taken as the `turn`th, if there are so many, by its place in the chunk.
     fn taken_at(&self, turn: usize) -> Option<usize>;
@@ -37,10 +71,10 @@ pub(super) trait Waiting: Sized {
         (skipped, ahead): (usize, usize),
         mut take: impl FnMut(Option<&mut T>, Option<(usize, &mut T)>) -> bool,
     ) {
-        let start = self.start();
+        let (start, length) = self.place();
         let Some((_, packets)) = packets.split_at_mut_checked(start) else { return };
-        let (these, others) = packets.split_at_mut(CHUNK.min(packets.len()));
-        let others = others.get_mut(ahead - CHUNK..).unwrap_or_default();
+        let (these, others) = packets.split_at_mut(length.min(packets.len()));
+        let others = others.get_mut(ahead - length..).unwrap_or_default();
         self.begin();
         for turn in 0..these.len() {
             let other = others.get_mut(turn);
@@ -60,8 +94,9 @@ pub(super) trait Waiting: Sized {
     /// Takes one after the other.
     #[inline(always)]
     fn for_each<T>(&self, packets: &mut [T], mut take: impl FnMut(&mut T)) {
-        let Some((_, packets)) = packets.split_at_mut_checked(self.start()) else { return };
-        let (these, _) = packets.split_at_mut(CHUNK.min(packets.len()));
+        let (start, length) = self.place();
+        let Some((_, packets)) = packets.split_at_mut_checked(start) else { return };
+        let (these, _) = packets.split_at_mut(length.min(packets.len()));
         for turn in 0..these.len() {
             if let Some(packet) = self.taken_at(turn).and_then(|place| these.get_mut(place)) {
                 take(packet);
@@ -73,20 +108,21 @@ pub(super) trait Waiting: Sized {
 /// Where nearly all go on: a mark for each.
 pub(super) struct Marked {
     start: usize,
-    waits: [bool; CHUNK],
+    length: usize,
+    waits: [bool; MOST],
 }
 
 impl Waiting for Marked {
     const IS_MIXED: bool = false;
 
     #[inline(always)]
-    fn all_of(chunk: Range<usize>) -> Self {
-        Self { start: chunk.start, waits: [!chunk.is_empty(); CHUNK] }
+    fn all_of(chunk: Range<usize>, length: ChunkLength) -> Self {
+        Self { start: chunk.start, length: length.0, waits: [!chunk.is_empty(); MOST] }
     }
 
     #[inline(always)]
-    fn start(&self) -> usize {
-        self.start
+    fn place(&self) -> (usize, usize) {
+        (self.start, self.length)
     }
 
     #[inline(always)]
@@ -103,7 +139,8 @@ impl Waiting for Marked {
 /// Where any may go on: a list.
 pub(super) struct Listed<T = usize> {
     start: usize,
-    items: [T; CHUNK],
+    length: usize,
+    items: [T; MOST],
     count: usize,
     /// Of the list that is being made, in the place of the one that is read.
     noted: usize,
@@ -112,7 +149,7 @@ pub(super) struct Listed<T = usize> {
 impl<T: Copy> Listed<T> {
     #[inline(always)]
     pub(super) const fn none(filler: T) -> Self {
-        Self { start: 0, items: [filler; CHUNK], count: 0, noted: 0 }
+        Self { start: 0, length: MOST, items: [filler; MOST], count: 0, noted: 0 }
     }
 
     /// Adds one, if it belongs here.
@@ -132,15 +169,15 @@ impl Waiting for Listed {
     const IS_MIXED: bool = true;
 
     #[inline(always)]
-    fn all_of(chunk: Range<usize>) -> Self {
-        let mut all = Self { start: chunk.start, ..Self::none(0) };
+    fn all_of(chunk: Range<usize>, length: ChunkLength) -> Self {
+        let mut all = Self { start: chunk.start, length: length.0, ..Self::none(0) };
         (0..chunk.len()).for_each(|place| all.add_if(true, place));
         all
     }
 
     #[inline(always)]
-    fn start(&self) -> usize {
-        self.start
+    fn place(&self) -> (usize, usize) {
+        (self.start, self.length)
     }
 
     #[inline(always)]
@@ -178,13 +215,13 @@ mod tests {
     /// Which are taken at each of two nodes, where those that `waits` names go on from the first, and which are taken in
     /// between; and with them, which stand so far ahead.
     fn taken<W: Waiting>(
-        chunk: Range<usize>,
+        (chunk, length): (Range<usize>, ChunkLength),
         waits: &[bool],
         (skipped, ahead): (usize, usize),
     ) -> ([Places; 3], [Places; 2]) {
         let mut packets: Vec<usize> = (0..PACKETS).collect();
         let (mut own, mut others) = ([vec![], vec![], vec![]], [vec![], vec![]]);
-        let mut waiting = W::all_of(chunk.clone());
+        let mut waiting = W::all_of(chunk.clone(), length);
         waiting.retain(&mut packets, (skipped, ahead), |other, packet| {
             others[0].extend(other.copied());
             packet.is_some_and(|(place, packet)| {
@@ -203,26 +240,38 @@ mod tests {
         (own, others)
     }
 
+    /// How long a chunk is, how many of it are skipped, and how far ahead others stand.
+    fn lengths() -> impl Strategy<Value = (ChunkLength, usize, usize)> {
+        (FEWEST..=MOST).prop_flat_map(|length| (Just(ChunkLength(length)), 0..=length, length..4 * length))
+    }
+
+    #[test]
+    fn a_chunk_is_as_long_as_its_cache_has_room_for() {
+        let lengths = [0, 16, 32, 40, 48, 64].map(|kib| ChunkLength::of(kib << 10).packets());
+        assert_eq!(lengths, [8, 8, 8, 10, 12, 12]);
+    }
+
     proptest! {
         #[test]
         fn those_that_wait_are_taken_in_order_whichever_way_they_are_noted(
-            start in 0..=PACKETS, waits: [bool; CHUNK], skipped in 0..=CHUNK, ahead in CHUNK..4 * CHUNK,
+            start in 0..=PACKETS, waits: [bool; MOST], (length, skipped, ahead) in lengths(),
         ) {
-            let end = (start + CHUNK).min(PACKETS);
+            let end = (start + length.0).min(PACKETS);
+            let chunk = || (start..end, length);
             let others = |skipped| (start + skipped..end).map(|place| place + ahead).filter(|place| *place < PACKETS).collect();
             let first = (start + skipped..end).collect();
             let goes_on: Places =
                 (start..end).filter(|place| *place < start + skipped || waits[place - start]).collect();
             let expected = ([first, goes_on.clone(), goes_on], [others(skipped), others(0)]);
-            prop_assert_eq!(taken::<Marked>(start..end, &waits, (skipped, ahead)), expected.clone());
-            prop_assert_eq!(taken::<Listed>(start..end, &waits, (skipped, ahead)), expected);
+            prop_assert_eq!(taken::<Marked>(chunk(), &waits, (skipped, ahead)), expected.clone());
+            prop_assert_eq!(taken::<Listed>(chunk(), &waits, (skipped, ahead)), expected);
         }
 
         #[test]
         fn of_no_chunk_none_waits(start in 0..=PACKETS) {
             let mut packets = [(); PACKETS];
-            Marked::all_of(start..start).for_each(&mut packets, |()| panic!());
-            Listed::all_of(start..start).for_each(&mut packets, |()| panic!());
+            Marked::all_of(start..start, ChunkLength(MOST)).for_each(&mut packets, |()| panic!());
+            Listed::all_of(start..start, ChunkLength(MOST)).for_each(&mut packets, |()| panic!());
         }
     }
 }
