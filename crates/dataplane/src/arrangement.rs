@@ -1,8 +1,8 @@
 //! Where the steps of a session stand in its cells.
 //!
 //! PDRs that lead to the same share a step, so that what packets need of a session is as large as what it does, however
-//! many PDRs say so. A step that is counted once stands in the cell of the account that counts it, and in the lane of its
-//! direction, where that is free.
+//! many PDRs say so. A step that is counted once stands in the cell of the account that counts it, and one that is not in the
+//! first, where rates are: in the lane of its direction, where that is free. Others stand where there is room.
 
 use crate::state::{HotStep, Kind, Name, STEPS, WholeStep};
 use rules::{Direction, PdrId};
@@ -37,14 +37,12 @@ impl Arrangement {
     pub(crate) fn new(steps: &[Wanted], accounts: usize) -> Self {
         let (distinct, numbers) = distinct(steps);
         let cells = distinct.len().div_ceil(STEPS).max(accounts);
-        let mut room = Room {
-            standing: vec![(WholeStep::EMPTY, None); cells * STEPS],
-            taken: vec![[false; STEPS]; cells],
-        };
+        let room = cells * STEPS;
+        let mut room = Room { standing: vec![(WholeStep::EMPTY, None); room], taken: vec![false; room] };
         let mut places: Vec<Option<u16>> = distinct.iter().map(|step| room.beside(step)).collect();
-        let mut cell = 0;
+        let mut from = 0;
         for (place, step) in places.iter_mut().zip(&distinct).filter(|(place, _)| place.is_none()) {
-            *place = room.anywhere(&mut cell, step);
+            *place = room.anywhere(&mut from, step);
         }
         let mut standing = room.standing;
         let used = places.iter().flatten().max().map_or(0, |last| usize::from(*last) + 1);
@@ -96,34 +94,30 @@ fn can_be_shared(step: &HotStep) -> bool {
 /// Cells while they are filled.
 struct Room {
     standing: Vec<Standing>,
-    /// Of each cell.
-    taken: Vec<[bool; STEPS]>,
+    /// By place.
+    taken: Vec<bool>,
 }
 
 impl Room {
-    /// Puts a step beside the one account that counts it.
-    fn beside(&mut self, step: &Wanted) -> Option<u16> {
-        match step.0.0.lists().usages() {
-            [account] => self.put((*account).into(), step),
-            _ => None,
-        }
+    /// Puts a step beside the account that limits and counts it, on one line with its direction's half of that.
+    fn beside(&mut self, (step, direction): &Wanted) -> Option<u16> {
+        let account = match step.0.lists().usages() {
+            [] => 0,
+            [account] => usize::from(*account),
+            _ => return None,
+        };
+        self.put(account * STEPS + *direction as usize, step)
     }
 
-    /// Puts a step into the first cell from `cell` on that has room.
-    fn anywhere(&mut self, cell: &mut usize, step: &Wanted) -> Option<u16> {
-        while self.taken.get(*cell).is_some_and(|taken| *taken == [true; STEPS]) {
-            *cell += 1;
-        }
-        self.put(*cell, step)
+    /// Puts a step into the first place from `place` on that is free.
+    fn anywhere(&mut self, place: &mut usize, (step, _): &Wanted) -> Option<u16> {
+        *place += self.taken.iter().skip(*place).position(|taken| !taken)?;
+        self.put(*place, step)
     }
 
-    /// In the lane of its direction, or else in the other.
-    fn put(&mut self, cell: usize, (step, direction): &Wanted) -> Option<u16> {
-        let taken = self.taken.get_mut(cell)?;
-        let own = *direction as usize;
-        let lane = [own, 1 - own].into_iter().find(|lane| !taken[*lane])?;
-        taken[lane] = true;
-        let place = cell * STEPS + lane;
+    fn put(&mut self, place: usize, step: &Standing) -> Option<u16> {
+        let taken = self.taken.get_mut(place).filter(|taken| !**taken)?;
+        *taken = true;
         *self.standing.get_mut(place)? = *step;
         u16::try_from(place).ok()
     }
@@ -162,9 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn of_one_direction_half_stand_in_the_lane_of_the_other() {
-        let found = Arrangement::new(&[step(1, 7, &[0]), step(3, 8, &[0])], 1);
-        assert_eq!((pdrs(&found), &found.places[..]), (vec![1, 3], &[0, 1][..]));
+    fn each_direction_has_the_lane_that_counts_it_before_others_have_what_is_left() {
+        for account in [&[][..], &[0]] {
+            let alone = Arrangement::new(&[step(1, 7, account), step(3, 8, account)], 1);
+            assert_eq!((pdrs(&alone), &alone.places[..]), (vec![1, 3], &[0, 1][..]));
+            let steps = [step(1, 7, account), step(3, 8, account), step(2, 9, account), step(4, 10, account)];
+            assert_eq!(Arrangement::new(&steps, 1).places, [0, 2, 1, 3]);
+            assert_eq!(Arrangement::new(&[step(2, 7, account)], 1).places, [1]);
+        }
     }
 
     #[test]

@@ -66,6 +66,20 @@ fn long(session: u64) -> Rules {
     rules
 }
 
+/// Control planes differ in which direction's PDR comes first.
+#[test]
+fn a_plain_session_takes_nothing_beside_the_tables_whichever_direction_is_tried_first() {
+    for precedence in [[1, 2], [2, 1]] {
+        let mut rules = rules(1);
+        assert_eq!(rules.pdrs.len(), 2);
+        rules.pdrs.iter_mut().zip(precedence).for_each(|(pdr, precedence)| pdr.precedence = precedence);
+        let installation = installation(&config().ports, Desired::new(Seid(1), 1, rules), 0).unwrap();
+        assert_eq!(installation.heap_bytes(), 0);
+        let to_tunnel: Vec<bool> = installation.peers.iter().map(Option::is_some).collect();
+        assert_eq!(to_tunnel, [false, true], "each in its lane");
+    }
+}
+
 /// What was reckoned at the start is all that rules take; who has gone or has become shorter leaves room for others.
 #[test]
 fn rules_take_no_more_memory_than_they_may() {
