@@ -20,3 +20,26 @@ pub(crate) fn data_bytes() -> usize {
 pub(crate) const fn data_bytes() -> usize {
     UNKNOWN
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    /// As the kernel tells it, of each CPU: they need not be alike.
+    fn told() -> Vec<usize> {
+        let said = |cache: &Path, what: &str| std::fs::read_to_string(cache.join(what)).unwrap_or_default();
+        let cpus = (0..1_024).map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cache"));
+        let caches =
+            cpus.flat_map(|cpu| (0..4).map(move |index| Path::new(&cpu).join(format!("index{index}"))));
+        let of_data =
+            caches.filter(|cache| said(cache, "level").trim() == "1" && said(cache, "type").trim() == "Data");
+        let kib = of_data.filter_map(|cache| said(&cache, "size").trim().strip_suffix('K')?.parse().ok());
+        kib.map(|kib: usize| kib << 10).collect()
+    }
+
+    #[test]
+    fn the_cpu_says_of_its_first_cache_what_the_kernel_does() {
+        let told = told();
+        assert!(told.is_empty() || told.contains(&super::data_bytes()), "{told:?}");
+    }
+}

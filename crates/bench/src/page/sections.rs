@@ -308,9 +308,8 @@ fn next_step(report: &Report) -> String {
     }
     format!(
         "\nTwice the bare loop's {bare:.0} cycles would be {asked:.0} ({ASKED_RATIO:.2} of its rate); these are {product:.0}, {:.0} too \
-many. The bare loop asks memory for two lines besides the packet; the usual way asks for four: the flow's tag, the flow, its step \
-(PDR with FAR, rates and counts resolved) and its account, which lie beside each other. A line less is not what would bring it there: \
-ARCHITECTURE.md (*the data path*) has what was tried. Most of it is instructions: the next step is fewer of them, in `verdict` first.\n",
+many. The bare loop asks memory for two lines besides the packet; the usual way asks for three: the flow's tag, the flow, and the \
+session's line of the packet's direction (PDR with FAR, rate and count resolved). ARCHITECTURE.md (*the data path*) has what was tried. Most of it is instructions: the next step is fewer of them, in `verdict` first.\n",
         product - asked
     )
 }
