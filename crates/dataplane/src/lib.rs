@@ -9,6 +9,7 @@ mod arrangement;
 mod config;
 mod content;
 mod counters;
+mod cpu;
 #[cfg(test)]
 mod differential;
 mod engine;
@@ -22,7 +23,6 @@ mod graph;
 mod held;
 mod install;
 mod kept;
-mod l1;
 mod nodes;
 mod own_limit;
 mod port;

@@ -9,6 +9,7 @@
 mod buckets;
 mod crew;
 mod directory;
+mod past_caches;
 mod post;
 mod rings;
 

@@ -1,9 +1,11 @@
 //! Packets between workers: a ring from each to each, filled and emptied in vectors.
 
+use super::past_caches;
 use super::post::pairs;
 use crate::frame::{FlowMarks, Meta, Packet, PortIndex, VECTOR};
 use crate::side::Side;
 use crate::state::{FlowKey, prefetch, prefetch_write};
+use rtrb::chunks::WriteChunkUninit;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 /// Packets on their way from one worker to another: four vectors, so that a worker that is away for some turns loses
@@ -125,6 +127,7 @@ pub(crate) struct Handoff<B> {
     /// Whose packets were taken first.
     turn: usize,
     waits: bool,
+    writes_past_caches: bool,
 }
 
 /// From one worker. Like [`Lane`] on lines of its own: the ends remember what they saw of each other.
@@ -138,9 +141,9 @@ struct Lane<B> {
     out: Vec<Handed<B>>,
 }
 
-/// The ends of so many workers.
-pub(crate) fn handoffs<B>(workers: usize) -> Vec<Handoff<B>> {
-    let empty = || Handoff { to: Vec::new(), from: Vec::new(), turn: 0, waits: false };
+/// The ends of so many workers, and whether what goes into the rings is written past the caches.
+pub(crate) fn handoffs<B>(workers: usize, writes_past_caches: bool) -> Vec<Handoff<B>> {
+    let empty = || Handoff { to: Vec::new(), from: Vec::new(), turn: 0, waits: false, writes_past_caches };
     let mut ends: Vec<Handoff<B>> = (0..workers).map(|_| empty()).collect();
     for (giver, taker) in pairs(workers) {
         let (to, from) = match giver == taker {
@@ -191,11 +194,12 @@ impl<B> Handoff<B> {
         let mut sent = 0;
         for lane in self.to.iter_mut().flatten() {
             let room = lane.ring.slots().min(lane.out.len());
-            if let Ok(mut chunk) = lane.ring.write_chunk_uninit(room) {
-                // The taker has read these lines when they were filled before, and has to give them up.
-                let (first, second) = chunk.as_mut_slices();
-                first.iter().chain(second.iter()).for_each(prefetch_write);
-                sent += chunk.fill_from_iter(lane.out.drain(..room)) as u64;
+            if let Ok(chunk) = lane.ring.write_chunk_uninit(room) {
+                let filled = match self.writes_past_caches {
+                    true => past_caches::fill(chunk, &mut lane.out),
+                    false => fill(chunk, &mut lane.out),
+                };
+                sent += filled as u64;
             }
             left.append(&mut lane.out);
         }
@@ -237,6 +241,15 @@ impl<B> Handoff<B> {
     }
 }
 
+/// Moves as many as the chunk has slots into it.
+fn fill<T>(mut chunk: WriteChunkUninit<'_, T>, values: &mut Vec<T>) -> usize {
+    // The taker has read these lines when they were filled before, and has to give them up.
+    let (first, second) = chunk.as_mut_slices();
+    first.iter().chain(second.iter()).for_each(prefetch_write);
+    let count = chunk.len().min(values.len());
+    chunk.fill_from_iter(values.drain(..count))
+}
+
 fn take_from<B>(from: &mut Consumer<Handed<B>>, limit: usize, into: impl FnMut(Handed<B>)) -> usize {
     let count = from.slots().min(limit);
     match from.read_chunk(count) {
@@ -260,7 +273,7 @@ mod tests {
     /// Where more is handed over than fits a vector, nobody's packets wait for another's for ever.
     #[test]
     fn every_giver_has_its_turn() {
-        let mut ends = handoffs::<u32>(3);
+        let mut ends = handoffs::<u32>(3, false);
         let side = Side::of(Interface::Access);
         for (giver, end) in ends.iter_mut().enumerate().skip(1) {
             for number in 0..4 {
@@ -280,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_worker_hands_to_the_others_many_at_once_and_never_to_itself() {
-        let mut ends = handoffs::<u32>(2);
+        let mut ends = handoffs::<u32>(2, true);
         let (mut taker, mut giver) = (ends.pop().unwrap(), ends.pop().unwrap());
         let packet = |buffer| Packet { buffer, meta: Meta::new(0, Side::of(Interface::Access)) };
         let mut packets = (0..5).map(packet);
@@ -296,8 +309,12 @@ mod tests {
     /// What Miri is to look at: two threads, a ring between them, everything given away and taken once.
     #[test]
     fn what_one_thread_gives_another_takes_in_order() {
+        [false, true].into_iter().for_each(give_and_take);
+    }
+
+    fn give_and_take(writes_past_caches: bool) {
         const PACKETS: u32 = if cfg!(miri) { 300 } else { 100_000 };
-        let mut ends = handoffs::<Box<u32>>(2);
+        let mut ends = handoffs::<Box<u32>>(2, writes_past_caches);
         let (mut taker, mut giver) = (ends.pop().unwrap(), ends.pop().unwrap());
         let side = Side::of(Interface::Access);
         let giving = thread::spawn(move || {

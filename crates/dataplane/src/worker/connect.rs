@@ -3,12 +3,12 @@
 use super::{Clock, LANE_ROOM, Lane, Order, RING, Report, TRASH_ROOM, Worker, moving, rest};
 use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
+use crate::cpu;
 use crate::engine::Engine;
 use crate::frame::VECTOR;
 use crate::graph::Graph;
 use crate::held::Held;
 use crate::kept::{Kept, Unkept};
-use crate::l1;
 use crate::port::{CLASSES_MAX, Port};
 use crate::punt::{self, KernelSide};
 use crate::state::{Ages, Punting, State};
@@ -62,7 +62,7 @@ pub fn connect_placed<P: Port>(
     let (mut hands, mut workers) = (Vec::new(), Vec::new());
     let (punts, sides) = punt::rings(&config.ports, crew.workers).unzip();
     let mut sides: VecDeque<KernelSide> = sides.unwrap_or_default().into();
-    let links = posts(crew.workers).into_iter().zip(handoffs(crew.workers));
+    let links = posts(crew.workers).into_iter().zip(handoffs(crew.workers, cpu::writes_past_caches()));
     for ((me, ports), (post, handoff)) in ports.into_iter().enumerate().zip(links) {
         before(me);
         let (order_sender, orders) = RingBuffer::new(RING);
@@ -93,7 +93,7 @@ impl<P: Port> Worker<P> {
             counters: Counters::new(ports.len()),
             classes: ports.iter().map(Port::classes).max().unwrap_or(0).min(CLASSES_MAX),
             lanes: ports.into_iter().map(lane).collect(),
-            graph: Graph::new(l1::data_bytes()),
+            graph: Graph::new(cpu::l1_data_bytes()),
             held: Held::new(config.limits.held_per_neighbour),
             kept: Kept::new(config.limits.kept),
             unkept: Unkept::new(),

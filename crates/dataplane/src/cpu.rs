@@ -1,11 +1,11 @@
-//! How large the first cache of the CPU is.
+//! What matters of the CPU: how large its first cache is, and how lines come from it to others.
 
 /// Of a CPU that does not say.
 const UNKNOWN: usize = 32 << 10;
 
 /// Bytes of the first cache of data, as the CPU says it, or in a virtual machine what it is told to say.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn data_bytes() -> usize {
+pub(crate) fn l1_data_bytes() -> usize {
     use raw_cpuid::{CacheParameter, CacheType, CpuId};
     let caches = CpuId::new().get_cache_parameters().into_iter().flatten();
     let is_first = |cache: &CacheParameter| cache.level() == 1 && cache.cache_type() == CacheType::Data;
@@ -17,8 +17,21 @@ pub(crate) fn data_bytes() -> usize {
 
 /// The same of others, which are not asked.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) const fn data_bytes() -> usize {
+pub(crate) const fn l1_data_bytes() -> usize {
     UNKNOWN
+}
+
+/// Whether lines that another CPU is to read are best written past the caches. So it is where that has been measured on a CPU of this
+/// maker; on one of the other's, to move them out of the writer's cache made them late for the reader (see ARCHITECTURE.md).
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn writes_past_caches() -> bool {
+    raw_cpuid::CpuId::new().get_vendor_info().is_some_and(|vendor| vendor.as_str() == "AuthenticAMD")
+}
+
+/// The same of others, where it has not been measured.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) const fn writes_past_caches() -> bool {
+    false
 }
 
 #[cfg(test)]
@@ -40,6 +53,6 @@ mod tests {
     #[test]
     fn the_cpu_says_of_its_first_cache_what_the_kernel_does() {
         let told = told();
-        assert!(told.is_empty() || told.contains(&super::data_bytes()), "{told:?}");
+        assert!(told.is_empty() || told.contains(&super::l1_data_bytes()), "{told:?}");
     }
 }
