@@ -55,20 +55,27 @@ impl Graph {
         // Nothing asks for each packet at each node whether somebody watches.
         match (&run.trace, run.state.steering.is_mixed()) {
             (None, false) => self.go_usual::<B, Marked, false>(run),
-            (None, true) => self.go_usual::<B, Listed, false>(run),
-            (Some(_), _) => self.go_usual::<B, Listed, true>(run),
+            (None, true) => self.go_mixed::<B, false>(run),
+            (Some(_), _) => self.go_mixed::<B, true>(run),
         }
+    }
+
+    /// A function of its own: within the other's, what it needs takes registers from the usual packets (2 % of their rate).
+    #[inline(never)]
+    fn go_mixed<B: Buffer, const TRACED: bool>(&mut self, run: &mut Run<'_, B>) {
+        self.go_usual::<B, Listed, TRACED>(run);
     }
 
     #[inline(always)]
     fn go_usual<B: Buffer, W: Waiting, const TRACED: bool>(&mut self, run: &mut Run<'_, B>) {
         let (count, length) = (run.packets.len(), self.chunk);
-        let (mut at_flow, mut at_verdict) = (W::all_of(0..0, length), W::all_of(0..0, length));
+        let none = || W::all_of(0..0, length);
+        let (mut due, mut at_flow, mut at_verdict) = (none(), none(), none());
         let mut packets = [0; 3];
         for packet in run.packets.iter_mut().skip(run.handed).take(length.packets()) {
             <UsualInput as Node<B>>::ahead(run.state, packet);
         }
-        for start in (0..count + 2 * length.packets()).step_by(length.packets()) {
+        for start in (0..count + W::BEHIND * length.packets()).step_by(length.packets()) {
             if run.state.sessions.cells.are_long() {
                 // Their packets' data came with the first node.
                 ask(run, &at_verdict, |state, packet| {
@@ -80,15 +87,21 @@ impl Graph {
             let chunk = chunk(start, length, count);
             let handed = run.handed.clamp(chunk.start, chunk.end) - chunk.start;
             let mut arrived = W::all_of(chunk, length);
-            packets[0] += self.pass::<B, UsualInput, W, TRACED>(run, &mut arrived, handed);
+            packets[0] += self.pass::<B, UsualInput, W, TRACED>(run, &mut arrived, (handed, None));
             ask(run, &arrived, <Flow as Node<B>>::first);
+            let are_last = start + length.packets() >= count;
+            let Some(arrived) = due.join(arrived, are_last) else {
+                run.ask_further(start, length);
+                continue;
+            };
             ask(run, &at_flow, Flow::again);
             run.ask_further(start, length);
-            packets[1] += self.pass::<B, Flow, W, TRACED>(run, &mut at_flow, 0);
-            if start < 2 * length.packets() {
+            packets[1] += self.pass::<B, Flow, W, TRACED>(run, &mut at_flow, (0, None));
+            // Of the first chunks there is none that it could be done beside; a mixed one's turns need no packets.
+            if !W::IS_MIXED && start < 2 * length.packets() {
                 ask(run, &arrived, <Flow as Node<B>>::ahead);
             }
-            packets[2] += self.pass::<B, Verdict, W, TRACED>(run, &mut at_verdict, 0);
+            packets[2] += self.pass::<B, Verdict, W, TRACED>(run, &mut at_verdict, (0, Some(&arrived)));
             (at_flow, at_verdict) = (arrived, at_flow);
         }
         for (node, packets) in [NodeId::UsualInput, NodeId::Flow, NodeId::Verdict].into_iter().zip(packets) {
@@ -96,22 +109,21 @@ impl Graph {
         }
     }
 
-    /// Takes those that wait at this node through it, and says how many they were; those that go on to the next still wait.
-    /// Beside each, it asks for memory for a packet of a later chunk. A function of its own, as three nodes in one would have too
-    /// few registers.
+    /// Takes those that wait at this node through it, but the first `skipped`, and says how many they were; those that go on to the
+    /// next still wait. Beside each, it asks for memory for a packet of a later chunk, the last node for one that has just
+    /// `arrived` behind the first. A function of its own, as three nodes in one would have too few registers.
     #[inline(never)]
     fn pass<B: Buffer, N: Node<B>, W: Waiting, const TRACED: bool>(
         &mut self,
         run: &mut Run<'_, B>,
         waiting: &mut W,
-        skipped: usize,
+        (skipped, arrived): (usize, Option<&W>),
     ) -> usize {
         let mut count = 0;
         let mut others = Listed::none((0, Next::To(N::ID)));
         let Run { packets, state, counters, trace, are_new, .. } = run;
-        let chunks = if N::ID == NodeId::Verdict { 2 } else { 1 };
-        let beside = chunks * self.chunk.packets();
-        waiting.retain(packets, (skipped, beside), |other, packet| {
+        let arrived = arrived.filter(|_| const { matches!(N::ID, NodeId::Verdict) });
+        waiting.retain(packets, (skipped, arrived), |other, packet| {
             match (N::ID, other) {
                 (NodeId::UsualInput, Some(other)) => N::ahead(state, other),
                 (NodeId::Verdict, Some(other)) => <Flow as Node<B>>::ahead(state, other),

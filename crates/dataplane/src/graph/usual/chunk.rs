@@ -43,66 +43,28 @@ impl ChunkLength {
 pub(super) trait Waiting: Sized {
     /// Whether nothing tells a branch which packets these are, so that there is none.
     const IS_MIXED: bool;
+    /// Rounds behind that of the last chunk, until all packets have been at all nodes.
+    const BEHIND: usize;
 
     /// All of a chunk, which is as long as it says, or ends with the vector.
     fn all_of(chunk: Range<usize>, length: ChunkLength) -> Self;
 
-    /// Where the chunk begins in the vector, and of how many packets it is.
-    fn place(&self) -> (usize, usize);
-
-    /// The one that is taken as the `turn`th, if there are so many, by its place in the chunk.
-    fn taken_at(&self, turn: usize) -> Option<usize>;
-
-    /// Says whether one that was taken still waits; behind all that were taken before it.
-    fn note(&mut self, place: usize, waits: bool);
-
-    /// Begins to take them.
-    fn begin(&mut self) {}
-
-    /// None that was not noted waits any more.
-    fn end(&mut self) {}
-
-    /// Takes one after the other, but the first `skipped`: with it, or where it does not wait for itself, comes a packet that
-    /// stands `ahead` places further on, by a chunk at least. Those of which `take` says so wait on, as do those that were skipped.
-    #[inline(always)]
+    /// Takes one after the other, but the first `skipped`: with it, or where none is left, comes one of those that have just
+    /// `arrived` behind these, or without such, one that stands a chunk further on. Those of which `take` says so wait on, as do
+    /// those that were skipped.
     fn retain<T>(
         &mut self,
         packets: &mut [T],
-        (skipped, ahead): (usize, usize),
-        mut take: impl FnMut(Option<&mut T>, Option<(usize, &mut T)>) -> bool,
-    ) {
-        let (start, length) = self.place();
-        let Some((_, packets)) = packets.split_at_mut_checked(start) else { return };
-        let (these, others) = packets.split_at_mut(length.min(packets.len()));
-        let others = others.get_mut(ahead - length..).unwrap_or_default();
-        self.begin();
-        for turn in 0..these.len() {
-            let other = others.get_mut(turn);
-            let place = self.taken_at(turn);
-            let waits = match place {
-                Some(_) if turn < skipped => true,
-                Some(place) => take(other, these.get_mut(place).map(|packet| (start + place, packet))),
-                None => take(other, None),
-            };
-            if let Some(place) = place {
-                self.note(place, waits);
-            }
-        }
-        self.end();
-    }
+        others: (usize, Option<&Self>),
+        take: impl FnMut(Option<&mut T>, Option<(usize, &mut T)>) -> bool,
+    );
 
     /// Takes one after the other.
-    #[inline(always)]
-    fn for_each<T>(&self, packets: &mut [T], mut take: impl FnMut(&mut T)) {
-        let (start, length) = self.place();
-        let Some((_, packets)) = packets.split_at_mut_checked(start) else { return };
-        let (these, _) = packets.split_at_mut(length.min(packets.len()));
-        for turn in 0..these.len() {
-            if let Some(packet) = self.taken_at(turn).and_then(|place| these.get_mut(place)) {
-                take(packet);
-            }
-        }
-    }
+    fn for_each<T>(&self, packets: &mut [T], take: impl FnMut(&mut T));
+
+    /// Those that go on together, when others have `arrived` behind these; `None` where they wait for more, unless these are the
+    /// last.
+    fn join(&mut self, arrived: Self, are_last: bool) -> Option<Self>;
 }
 
 /// Where nearly all go on: a mark for each.
@@ -114,6 +76,7 @@ pub(super) struct Marked {
 
 impl Waiting for Marked {
     const IS_MIXED: bool = false;
+    const BEHIND: usize = 2;
 
     #[inline(always)]
     fn all_of(chunk: Range<usize>, length: ChunkLength) -> Self {
@@ -121,35 +84,63 @@ impl Waiting for Marked {
     }
 
     #[inline(always)]
-    fn place(&self) -> (usize, usize) {
-        (self.start, self.length)
+    fn retain<T>(
+        &mut self,
+        packets: &mut [T],
+        (skipped, arrived): (usize, Option<&Self>),
+        mut take: impl FnMut(Option<&mut T>, Option<(usize, &mut T)>) -> bool,
+    ) {
+        let (start, length) = (self.start, self.length);
+        // They are the second chunk behind these.
+        let between = if arrived.is_some() { length } else { 0 };
+        let Some((_, packets)) = packets.split_at_mut_checked(start) else { return };
+        let (these, others) = packets.split_at_mut(length.min(packets.len()));
+        let others = others.get_mut(between..).unwrap_or_default();
+        for turn in 0..these.len() {
+            let other = others.get_mut(turn);
+            if !self.waits[turn] {
+                take(other, None);
+            } else if turn >= skipped {
+                self.waits[turn] = take(other, these.get_mut(turn).map(|packet| (start + turn, packet)));
+            }
+        }
     }
 
     #[inline(always)]
-    fn taken_at(&self, turn: usize) -> Option<usize> {
-        self.waits[turn].then_some(turn)
+    fn for_each<T>(&self, packets: &mut [T], mut take: impl FnMut(&mut T)) {
+        let Some((_, packets)) = packets.split_at_mut_checked(self.start) else { return };
+        let (these, _) = packets.split_at_mut(self.length.min(packets.len()));
+        for turn in 0..these.len() {
+            if self.waits[turn]
+                && let Some(packet) = these.get_mut(turn)
+            {
+                take(packet);
+            }
+        }
     }
 
     #[inline(always)]
-    fn note(&mut self, place: usize, waits: bool) {
-        self.waits[place] = waits;
+    fn join(&mut self, arrived: Self, _: bool) -> Option<Self> {
+        Some(arrived)
     }
 }
 
-/// Where any may go on: a list.
-pub(super) struct Listed<T = usize> {
+/// Where any may go on: a list of their places. Those that do are joined to whole chunks: what is asked for is waited for once a
+/// chunk, however few packets are in it.
+pub(super) struct Listed<T = u8> {
     start: usize,
     length: usize,
-    items: [T; MOST],
+    items: [T; JOINED],
     count: usize,
-    /// Of the list that is being made, in the place of the one that is read.
-    noted: usize,
 }
+
+/// Those that go on from a chunk, behind those that were too few.
+const JOINED: usize = 2 * MOST;
 
 impl<T: Copy> Listed<T> {
     #[inline(always)]
     pub(super) const fn none(filler: T) -> Self {
-        Self { start: 0, length: MOST, items: [filler; MOST], count: 0, noted: 0 }
+        Self { start: 0, length: MOST, items: [filler; JOINED], count: 0 }
     }
 
     /// Adds one, if it belongs here.
@@ -163,42 +154,76 @@ impl<T: Copy> Listed<T> {
     pub(super) fn items(&self) -> &[T] {
         &self.items[..self.count]
     }
+
+    #[inline(always)]
+    fn item(&self, turn: usize) -> Option<T> {
+        (turn < self.count).then(|| self.items[turn])
+    }
 }
 
 impl Waiting for Listed {
     const IS_MIXED: bool = true;
+    // Behind the last chunk there may be more than one of those that were joined.
+    const BEHIND: usize = 3;
 
     #[inline(always)]
     fn all_of(chunk: Range<usize>, length: ChunkLength) -> Self {
         let mut all = Self { start: chunk.start, length: length.0, ..Self::none(0) };
-        (0..chunk.len()).for_each(|place| all.add_if(true, place));
+        chunk.for_each(|place| all.add_if(true, place as u8));
         all
     }
 
     #[inline(always)]
-    fn place(&self) -> (usize, usize) {
-        (self.start, self.length)
+    fn retain<T>(
+        &mut self,
+        packets: &mut [T],
+        (skipped, arrived): (usize, Option<&Self>),
+        mut take: impl FnMut(Option<&mut T>, Option<(usize, &mut T)>) -> bool,
+    ) {
+        let mut noted = 0;
+        for turn in 0..self.length {
+            let other = match arrived {
+                Some(arrived) => arrived.item(turn).map(usize::from),
+                None => Some(self.start + self.length + turn),
+            };
+            let Some(item) = self.item(turn) else {
+                take(other.and_then(|other| packets.get_mut(other)), None);
+                continue;
+            };
+            let (place, behind) = (usize::from(item), usize::from(item) + 1);
+            let waits = turn < skipped || {
+                let Some((these, others)) = packets.split_at_mut_checked(behind) else { continue };
+                let other = other.and_then(|other| others.get_mut(other.checked_sub(behind)?));
+                take(other, these.last_mut().map(|packet| (place, packet)))
+            };
+            self.items[noted] = item;
+            noted += usize::from(waits);
+        }
+        self.count = noted;
     }
 
     #[inline(always)]
-    fn taken_at(&self, turn: usize) -> Option<usize> {
-        (turn < self.count).then_some(self.items[turn])
+    fn for_each<T>(&self, packets: &mut [T], mut take: impl FnMut(&mut T)) {
+        for place in self.items() {
+            if let Some(packet) = packets.get_mut(usize::from(*place)) {
+                take(packet);
+            }
+        }
     }
 
     #[inline(always)]
-    fn note(&mut self, place: usize, waits: bool) {
-        self.items[self.noted] = place;
-        self.noted += usize::from(waits);
-    }
-
-    #[inline(always)]
-    fn begin(&mut self) {
-        self.noted = 0;
-    }
-
-    #[inline(always)]
-    fn end(&mut self) {
-        self.count = self.noted;
+    fn join(&mut self, arrived: Self, are_last: bool) -> Option<Self> {
+        let length = arrived.length;
+        arrived.items().iter().for_each(|place| self.add_if(true, *place));
+        if self.count < length && !are_last {
+            return None;
+        }
+        let mut chunk = Self { length, ..Self::none(0) };
+        let count = self.count.min(length);
+        self.items().iter().take(count).for_each(|place| chunk.add_if(true, *place));
+        self.items.copy_within(count.., 0);
+        self.count -= count;
+        Some(chunk)
     }
 }
 
@@ -207,42 +232,58 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PACKETS: usize = 300;
+    const PACKETS: usize = 200;
 
     /// Places in the vector.
     type Places = Vec<usize>;
 
-    /// Which are taken at each of two nodes, where those that `waits` names go on from the first, and which are taken in
-    /// between; and with them, which stand so far ahead.
+    /// Which are taken at a first node, and which of those that `waits` names at a second, chunk by chunk, of a vector of which the
+    /// first `skipped` are not taken at the first; and which came with them at either.
     fn taken<W: Waiting>(
-        (chunk, length): (Range<usize>, ChunkLength),
         waits: &[bool],
-        (skipped, ahead): (usize, usize),
-    ) -> ([Places; 3], [Places; 2]) {
-        let mut packets: Vec<usize> = (0..PACKETS).collect();
-        let (mut own, mut others) = ([vec![], vec![], vec![]], [vec![], vec![]]);
-        let mut waiting = W::all_of(chunk.clone(), length);
-        waiting.retain(&mut packets, (skipped, ahead), |other, packet| {
-            others[0].extend(other.copied());
-            packet.is_some_and(|(place, packet)| {
-                assert_eq!(place, *packet);
-                own[0].push(place);
-                waits[place - chunk.start]
-            })
-        });
-        waiting.for_each(&mut packets, |packet| own[1].push(*packet));
-        waiting.retain(&mut packets, (0, ahead), |other, packet| {
-            others[1].extend(other.copied());
-            own[2].extend(packet.map(|(place, _)| place));
-            false
-        });
-        waiting.for_each(&mut packets, |_| panic!("none waits any more"));
+        length: ChunkLength,
+        skipped: usize,
+    ) -> ([Vec<Places>; 2], [Places; 2]) {
+        let (mut own, mut others) = ([vec![], vec![]], [vec![], vec![]]);
+        let mut packets: Places = (0..waits.len()).collect();
+        let none = || W::all_of(0..0, length);
+        let (mut due, mut before) = (none(), none());
+        for start in (0..waits.len() + W::BEHIND * length.0).step_by(length.0) {
+            let chunk = start.min(waits.len())..(start + length.0).min(waits.len());
+            let handed = skipped.clamp(chunk.start, chunk.end) - chunk.start;
+            let mut arrived = W::all_of(chunk, length);
+            let mut first = vec![];
+            arrived.retain(&mut packets, (handed, None), |other, packet| {
+                others[0].extend(other.copied());
+                packet.is_some_and(|(place, packet)| {
+                    assert_eq!(place, *packet);
+                    first.push(place);
+                    waits[place]
+                })
+            });
+            own[0].push(first);
+            let Some(arrived) = due.join(arrived, start + length.0 >= waits.len()) else { continue };
+            let mut second = vec![];
+            before.for_each(&mut packets, |packet| second.push(*packet));
+            let mut again = vec![];
+            before.retain(&mut packets, (0, Some(&arrived)), |other, packet| {
+                others[1].extend(other.copied());
+                again.extend(packet.map(|(place, _)| place));
+                false
+            });
+            assert_eq!(second, again);
+            before.for_each(&mut packets, |_| panic!("none waits any more"));
+            own[1].push(second);
+            before = arrived;
+        }
+        assert_eq!(none_left(before, &mut packets) + none_left(due, &mut packets), 0);
         (own, others)
     }
 
-    /// How long a chunk is, how many of it are skipped, and how far ahead others stand.
-    fn lengths() -> impl Strategy<Value = (ChunkLength, usize, usize)> {
-        (FEWEST..=MOST).prop_flat_map(|length| (Just(ChunkLength(length)), 0..=length, length..4 * length))
+    fn none_left<W: Waiting>(waiting: W, packets: &mut [usize]) -> usize {
+        let mut left = 0;
+        waiting.for_each(packets, |_| left += 1);
+        left
     }
 
     #[test]
@@ -253,18 +294,29 @@ mod tests {
 
     proptest! {
         #[test]
-        fn those_that_wait_are_taken_in_order_whichever_way_they_are_noted(
-            start in 0..=PACKETS, waits: [bool; MOST], (length, skipped, ahead) in lengths(),
+        fn all_are_taken_once_and_in_order_whichever_way_they_are_noted(
+            waits in proptest::collection::vec(any::<bool>(), 0..=PACKETS), length in FEWEST..=MOST, skipped in 0..=PACKETS,
         ) {
-            let end = (start + length.0).min(PACKETS);
-            let chunk = || (start..end, length);
-            let others = |skipped| (start + skipped..end).map(|place| place + ahead).filter(|place| *place < PACKETS).collect();
-            let first = (start + skipped..end).collect();
-            let goes_on: Places =
-                (start..end).filter(|place| *place < start + skipped || waits[place - start]).collect();
-            let expected = ([first, goes_on.clone(), goes_on], [others(skipped), others(0)]);
-            prop_assert_eq!(taken::<Marked>(chunk(), &waits, (skipped, ahead)), expected.clone());
-            prop_assert_eq!(taken::<Listed>(chunk(), &waits, (skipped, ahead)), expected);
+            let (length, skipped) = (ChunkLength(length), skipped.min(waits.len()));
+            let first: Places = (skipped..waits.len()).collect();
+            let second: Places = (0..waits.len()).filter(|place| *place < skipped || waits[*place]).collect();
+            for (own, others) in [taken::<Marked>(&waits, length, skipped), taken::<Listed>(&waits, length, skipped)] {
+                prop_assert_eq!(own.each_ref().map(|own| own.concat()), [first.clone(), second.clone()]);
+                prop_assert!(own.iter().flatten().all(|chunk| chunk.len() <= length.0));
+                let ahead: Places = (skipped..waits.len()).map(|place| place + length.0).filter(|place| *place < waits.len()).collect();
+                prop_assert!(others[0].iter().filter(|place| **place >= skipped + length.0).eq(&ahead));
+            }
+        }
+
+        /// What is asked for beside the second node is what comes there next, and no chunk is shorter than it has to be.
+        #[test]
+        fn those_that_go_on_are_joined_to_whole_chunks(
+            waits in proptest::collection::vec(any::<bool>(), 0..=PACKETS), length in FEWEST..=MOST,
+        ) {
+            let (own, others) = taken::<Listed>(&waits, ChunkLength(length), 0);
+            let chunks: Vec<usize> = own[1].iter().map(Vec::len).filter(|length| *length > 0).collect();
+            prop_assert!(chunks.iter().rev().skip(1).all(|chunk| *chunk == length), "{:?}", chunks);
+            prop_assert_eq!(&own[1].concat(), &others[1]);
         }
 
         #[test]
