@@ -6,6 +6,7 @@ use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// One machine and one build.
@@ -19,11 +20,18 @@ pub(crate) struct Machine {
     pub(crate) cores: usize,
     /// Whether another operating system lies below, which may take the CPU away at any time.
     pub(crate) virtualized: bool,
+    /// Whether it translates huge pages as small ones, as where that system has its memory in such; `None` if nobody knows.
+    #[serde(default)]
+    pub(crate) in_small_pages: Option<bool>,
     /// DPDK's release.
     pub(crate) dpdk: String,
     /// "release", "guided release" (`make release`) or "debug".
     pub(crate) build: String,
 }
+
+/// Measured once, before there are tables that take the caches.
+static IN_SMALL_PAGES: LazyLock<Option<bool>> =
+    LazyLock::new(|| host::Translation::measure().map(|translation| translation.is_in_small_pages()));
 
 /// This machine; its time stamp counter runs at `hz`.
 pub(crate) fn describe(hz: u64) -> Machine {
@@ -35,6 +43,7 @@ pub(crate) fn describe(hz: u64) -> Machine {
         clock_mhz: hz / 1_000_000,
         cores: cpus().len(),
         virtualized: flags.split(' ').any(|flag| flag == "hypervisor"),
+        in_small_pages: *IN_SMALL_PAGES,
         dpdk: dpdk::VERSION.to_owned(),
         build: build().to_owned(),
     }

@@ -2,6 +2,7 @@
 //!
 //! All of it is read below a [`Root`], which is `/` or a made tree in tests, so every answer about a server that is not
 //! here can be tested here. Nothing is called, no privileged register is read: `/sys`, `/proc`, `/dev`, and firmware files.
+//! What none of them says is measured, where this is that machine ([`Translation`]).
 //!
 //! * [`Facts`]: what there is. What cannot be read is absent, not guessed.
 //! * [`Placement`]: which NUMA nodes a data plane's parts are on, and which its packet memory belongs on.
@@ -18,6 +19,7 @@ mod node;
 mod placement;
 mod report;
 mod root;
+mod translation;
 pub mod tune;
 
 pub use checks::{examine, explain, identifiers};
@@ -32,3 +34,4 @@ pub use node::{Idle, Node, NodePort, Tables, device, is_pci};
 pub use placement::Placement;
 pub use report::{Colours, explained, table};
 pub use root::{Absent, Root};
+pub use translation::Translation;

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use host::{Colours, Facts, Finding, Root, State};
 use serde::Serialize;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which host, and what for.
 #[derive(Parser)]
@@ -44,6 +44,12 @@ impl HostArgs {
         let folder = self.root.display();
         let absent = || crate::exit::unusable(anyhow::anyhow!("--root {folder}: there is no such folder"));
         self.root.is_dir().then(|| Root::at(&self.root)).ok_or_else(absent)
+    }
+
+    /// What there is, with what has to be measured where it is this machine.
+    fn facts(&self) -> anyhow::Result<Facts> {
+        let root = self.root()?;
+        Ok(if self.root == Path::new("/") { Facts::measured() } else { Facts::read(&root) })
     }
 
     /// The node the configuration asks for, if there is one.
@@ -84,7 +90,7 @@ struct Report<'a> {
 
 fn examine(args: &Args) -> anyhow::Result<()> {
     let node = args.host.node()?;
-    let facts = Facts::read(&args.host.root()?);
+    let facts = args.host.facts()?;
     let findings = host::examine(&facts, node.as_ref());
     exit::say(&match args.json {
         true => serde_json::to_string(&Report { facts: &facts, findings: &findings })? + "\n",
@@ -100,7 +106,7 @@ fn examine(args: &Args) -> anyhow::Result<()> {
 
 fn explain(args: &Args, id: &str) -> anyhow::Result<()> {
     let node = args.host.node()?;
-    let facts = Facts::read(&args.host.root()?);
+    let facts = args.host.facts()?;
     let Some(findings) = host::explain(id, &facts, node.as_ref()) else {
         let known: Vec<&str> = host::identifiers().collect();
         return Err(exit::unusable(anyhow::anyhow!(

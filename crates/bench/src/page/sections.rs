@@ -71,7 +71,7 @@ impl Results {
     }
 
     fn machine(&self) -> String {
-        let Some(Machine { cpu, clock_mhz, cores, virtualized, dpdk, build }) =
+        let Some(Machine { cpu, clock_mhz, cores, virtualized, in_small_pages, dpdk, build }) =
             self.reports.first().map(|report| &report.machine)
         else {
             return "There are no results.\n\n".to_owned();
@@ -82,9 +82,16 @@ impl Results {
         } else {
             "a machine of its own"
         };
+        let pages = match in_small_pages {
+            Some(true) => {
+                ". Its huge pages are translated as small ones: its host has that memory in such (`anchorline doctor`)"
+            }
+            Some(false) => ". Huge pages are translated as such",
+            None => "",
+        };
         format!(
             "Anchorline {version}, {build} build, DPDK {dpdk}, on {cpu} at {clock_mhz} MHz (time stamp counter), \
-             {cores} CPUs of {kind}.\n\n"
+             {cores} CPUs of {kind}{pages}.\n\n"
         )
     }
 

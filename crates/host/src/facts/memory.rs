@@ -1,6 +1,6 @@
 //! Huge pages, and what the kernel does with memory behind a program's back.
 
-use crate::Root;
+use crate::{Root, Translation};
 use serde::Serialize;
 
 /// Huge pages of one size on one node.
@@ -33,6 +33,8 @@ pub struct Memory {
     pub numa_balancing: Option<u32>,
     /// Whether free memory is given back to the host (VIRTIO_BALLOON_F_REPORTING); `None` without a virtio balloon.
     pub reporting: Option<bool>,
+    /// What was measured of huge pages; no file says it, so it is not read with the others.
+    pub translation: Option<Translation>,
 }
 
 /// The bit of VIRTIO_BALLOON_F_REPORTING (virtio 1.2, 5.5.3).
@@ -53,6 +55,7 @@ impl Memory {
                 .collect(),
             numa_balancing: root.value("/proc/sys/kernel/numa_balancing"),
             reporting: reporting(root),
+            translation: None,
         }
     }
 

@@ -17,7 +17,7 @@ pub use memory::{HugePages, Memory};
 pub use nic::{Ddp, Link, Nic};
 pub use power::{CState, Frequencies, Power, Sst, Uncore};
 
-use crate::Root;
+use crate::{Root, Translation};
 use serde::Serialize;
 
 /// All that is read of a host. What is not there or may not be read is `None` or empty.
@@ -48,6 +48,13 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Those of this machine, with what has to be measured.
+    pub fn measured() -> Self {
+        let mut facts = Self::read(&Root::system());
+        facts.memory.translation = Translation::measure();
+        facts
+    }
+
     /// Reads them.
     pub fn read(root: &Root) -> Self {
         Self {
