@@ -1,5 +1,5 @@
-//! Advice about memory, to the CPU and to the kernel. An unsafe room of this crate (the other is `tags`); its invariant
-//! is that advice changes nothing a program can see.
+//! Advice about memory, to the CPU and to the kernel. An unsafe room of this crate; its invariant is that advice changes
+//! nothing a program can see.
 #![allow(unsafe_code)]
 
 /// Bytes of a cache line.
