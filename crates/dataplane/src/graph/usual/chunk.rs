@@ -237,8 +237,8 @@ mod tests {
     /// Places in the vector.
     type Places = Vec<usize>;
 
-    /// Which are taken at a first node, and which of those that `waits` names at a second, chunk by chunk, of a vector of which the
-    /// first `skipped` are not taken at the first; and which came with them at either.
+    /// Which are taken at the first of three nodes, and which of those that `waits` names at the last, chunk by chunk, of a vector of
+    /// which the first `skipped` are not taken at the first; and which came with them at either.
     fn taken<W: Waiting>(
         waits: &[bool],
         length: ChunkLength,
@@ -247,7 +247,7 @@ mod tests {
         let (mut own, mut others) = ([vec![], vec![]], [vec![], vec![]]);
         let mut packets: Places = (0..waits.len()).collect();
         let none = || W::all_of(0..0, length);
-        let (mut due, mut before) = (none(), none());
+        let (mut due, mut at_second, mut at_last) = (none(), none(), none());
         for start in (0..waits.len() + W::BEHIND * length.0).step_by(length.0) {
             let chunk = start.min(waits.len())..(start + length.0).min(waits.len());
             let handed = skipped.clamp(chunk.start, chunk.end) - chunk.start;
@@ -263,24 +263,25 @@ mod tests {
             });
             own[0].push(first);
             let Some(arrived) = due.join(arrived, start + length.0 >= waits.len()) else { continue };
-            let mut second = vec![];
-            before.for_each(&mut packets, |packet| second.push(*packet));
-            let mut again = vec![];
-            before.retain(&mut packets, (0, Some(&arrived)), |other, packet| {
+            at_second.retain(&mut packets, (0, None), |_, packet| packet.is_some());
+            let (mut asked, mut last) = (vec![], vec![]);
+            at_last.for_each(&mut packets, |packet| asked.push(*packet));
+            at_last.retain(&mut packets, (0, Some(&arrived)), |other, packet| {
                 others[1].extend(other.copied());
-                again.extend(packet.map(|(place, _)| place));
+                last.extend(packet.map(|(place, _)| place));
                 false
             });
-            assert_eq!(second, again);
-            before.for_each(&mut packets, |_| panic!("none waits any more"));
-            own[1].push(second);
-            before = arrived;
+            assert_eq!(asked, last);
+            at_last.for_each(&mut packets, |_| panic!("none waits any more"));
+            own[1].push(last);
+            (at_second, at_last) = (arrived, at_second);
         }
-        assert_eq!(none_left(before, &mut packets) + none_left(due, &mut packets), 0);
+        let left = [due, at_second, at_last].map(|waiting| none_left(&waiting, &mut packets));
+        assert_eq!(left, [0; 3]);
         (own, others)
     }
 
-    fn none_left<W: Waiting>(waiting: W, packets: &mut [usize]) -> usize {
+    fn none_left<W: Waiting>(waiting: &W, packets: &mut [usize]) -> usize {
         let mut left = 0;
         waiting.for_each(packets, |_| left += 1);
         left
@@ -308,7 +309,7 @@ mod tests {
             }
         }
 
-        /// What is asked for beside the second node is what comes there next, and no chunk is shorter than it has to be.
+        /// What is asked for beside the last node is what has just come, in its order, and no chunk is shorter than it has to be.
         #[test]
         fn those_that_go_on_are_joined_to_whole_chunks(
             waits in proptest::collection::vec(any::<bool>(), 0..=PACKETS), length in FEWEST..=MOST,
