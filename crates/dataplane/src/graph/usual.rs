@@ -97,7 +97,7 @@ impl Graph {
             ask(run, &at_flow, Flow::again);
             run.ask_further(start, length);
             packets[1] += self.pass::<B, Flow, W, TRACED>(run, &mut at_flow, (0, None));
-            // Of the first chunks there is none that it could be done beside; a mixed one's turns need no packets.
+            // There is no chunk before them beside which this could be done; where they are joined, it is done beside none.
             if !W::IS_MIXED && start < 2 * length.packets() {
                 ask(run, &arrived, <Flow as Node<B>>::ahead);
             }
