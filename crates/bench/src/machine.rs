@@ -29,7 +29,7 @@ pub(crate) struct Machine {
     pub(crate) build: String,
 }
 
-/// Measured once, before there are tables that take the caches.
+/// Measured once, in no time that is counted.
 static IN_SMALL_PAGES: LazyLock<Option<bool>> =
     LazyLock::new(|| host::Translation::measure().map(|translation| translation.is_in_small_pages()));
 

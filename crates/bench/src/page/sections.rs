@@ -82,12 +82,13 @@ impl Results {
         } else {
             "a machine of its own"
         };
-        let pages = match in_small_pages {
-            Some(true) => {
+        let pages = match (in_small_pages, virtualized) {
+            (Some(true), true) => {
                 ". Its huge pages are translated as small ones: its host has that memory in such (`anchorline doctor`)"
             }
-            Some(false) => ". Huge pages are translated as such",
-            None => "",
+            (Some(false), _) => ". Huge pages are translated as such",
+            // What a machine of its own is slow at is not said by this.
+            (Some(true), false) | (None, _) => "",
         };
         format!(
             "Anchorline {version}, {build} build, DPDK {dpdk}, on {cpu} at {clock_mhz} MHz (time stamp counter), \
@@ -316,7 +317,9 @@ fn next_step(report: &Report) -> String {
     format!(
         "\nTwice the bare loop's {bare:.0} cycles would be {asked:.0} ({ASKED_RATIO:.2} of its rate); these are {product:.0}, {:.0} too \
 many. The bare loop asks memory for two lines besides the packet; the usual way asks for three: the flow's tag, the flow, and the \
-session's line of the packet's direction (PDR with FAR, rate and count resolved). ARCHITECTURE.md (*the data path*) has what was tried. Most of it is instructions: the next step is fewer of them, in `verdict` first.\n",
+session's line of the packet's direction (PDR with FAR, rate and count resolved). ARCHITECTURE.md (*the data path*) has what was \
+tried. The next step is fewer instructions, in `verdict` first; and where huge pages are translated as small ones, a host that has \
+huge ones.\n",
         product - asked
     )
 }

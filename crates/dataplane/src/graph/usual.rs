@@ -122,6 +122,7 @@ impl Graph {
         let mut count = 0;
         let mut others = Listed::none((0, Next::To(N::ID)));
         let Run { packets, state, counters, trace, are_new, .. } = run;
+        // No other node is given any; so the compiler knows it, and no turn asks.
         let arrived = arrived.filter(|_| const { matches!(N::ID, NodeId::Verdict) });
         waiting.retain(packets, (skipped, arrived), |other, packet| {
             match (N::ID, other) {

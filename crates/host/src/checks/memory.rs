@@ -30,8 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
         means: "A huge page of a virtual machine is one entry of the TLB only where its host has that memory in huge pages, too. \
                 Where it has small ones, every 4 KiB of packets, flows and sessions is translated for itself, and a packet waits \
                 for that several times: rates fall the more flows and sessions there are.",
-        worth: "our own, on a virtual Zen 4 whose host has small pages: reads at random from a table of 1 GiB, all asked for ahead, \
-                take 17 cycles each, from one of 8 MiB 2",
+        worth: "our own, by this very check on a virtual Zen 4 whose host has small pages: a read of 16.3 ns for 4.4 ns",
         ask: translation,
     },
     Check {
