@@ -31,7 +31,7 @@ const PAUSE_FIRST: Duration = Duration::from_millis(50);
 const PAUSE_MOST: Duration = Duration::from_secs(5);
 /// A child that lived longer was all right.
 const SOUND: Duration = Duration::from_secs(10);
-/// How long a child may take to end.
+/// How long a child may take to end that has nothing left to say.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Runs until told to stop, or until an engine says at the first start that it can never run like this.
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 async fn supervise(args: &Args, settings: Settings) -> anyhow::Result<()> {
-    let (stop, told) = watch::channel(false);
+    let (stop, told) = watch::channel(Vec::new());
     let (tell, heard) = mpsc::channel(8);
     let again = Arc::new(Notify::new());
     let engine = |role| {
@@ -60,14 +60,15 @@ async fn supervise(args: &Args, settings: Settings) -> anyhow::Result<()> {
         result = &mut dpe => Some(result),
         result = &mut cpe => Some(result),
     };
-    // Both are told at once; the data plane does not need the control plane to end well, nor the reverse.
-    stop.send_replace(true);
-    for task in [dpe, cpe] {
+    // The data plane first: it tells the control plane what sessions have used.
+    let mut outcome = ended.map_or(Ok(()), |result| result?);
+    for (role, task) in [(Role::Dpe, dpe), (Role::Cpe, cpe)] {
+        stop.send_modify(|told| told.push(role));
         if !task.is_finished() {
-            task.await??;
+            outcome = outcome.and(task.await?);
         }
     }
-    ended.map_or(Ok(()), |result| result?)
+    outcome
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,14 @@ impl Role {
         match self {
             Self::Dpe => "dpe",
             Self::Cpe => "cpe",
+        }
+    }
+
+    /// How long it may take to end.
+    const fn farewell(self) -> Duration {
+        match self {
+            Self::Dpe => crate::dpe::FAREWELL.saturating_add(FAREWELL),
+            Self::Cpe => FAREWELL,
         }
     }
 }
@@ -147,7 +156,8 @@ fn command(args: &Args, role: Role) -> anyhow::Result<Command> {
 struct Engine {
     role: Role,
     command: Command,
-    told: watch::Receiver<bool>,
+    /// Which engines are to end.
+    told: watch::Receiver<Vec<Role>>,
     tell: mpsc::Sender<Event>,
     /// The control plane is to start again.
     again: Arc<Notify>,
@@ -157,7 +167,7 @@ impl Engine {
     async fn keep(mut self) -> anyhow::Result<()> {
         let name = self.role.name();
         let (mut pause, mut was_ready) = (PAUSE_FIRST, false);
-        while !*self.told.borrow() {
+        while !self.told.borrow().contains(&self.role) {
             let mut child = self.command.spawn().with_context(|| format!("the {name} cannot be started"))?;
             say(&format!("up: {name} pid {}", child.id().unwrap_or_default()));
             let _ = self.tell.send(Event::Started(self.role)).await;
@@ -165,9 +175,9 @@ impl Engine {
             let words = tokio::spawn(pass_on(self.role, child.stdout.take(), self.tell.clone()));
             let status = tokio::select! {
                 status = child.wait() => status?,
-                () = stopped(&mut self.told) => return end(name, child).await,
+                () = stopped(self.role, &mut self.told) => return end(self.role, child).await,
                 () = ordered(self.role, &self.again) => {
-                    end(name, child).await?;
+                    end(self.role, child).await?;
                     was_ready |= words.await?;
                     continue;
                 }
@@ -185,7 +195,7 @@ impl Engine {
     async fn rest(&mut self, pause: Duration) {
         tokio::select! {
             () = sleep(pause) => {}
-            () = stopped(&mut self.told) => {}
+            () = stopped(self.role, &mut self.told) => {}
             () = ordered(self.role, &self.again) => {}
         }
     }
@@ -199,9 +209,9 @@ async fn ordered(role: Role, again: &Notify) {
     }
 }
 
-async fn stopped(told: &mut watch::Receiver<bool>) {
+async fn stopped(role: Role, told: &mut watch::Receiver<Vec<Role>>) {
     // Nobody left to tell us counts as told.
-    let _ = told.wait_for(|stop| *stop).await;
+    let _ = told.wait_for(|told| told.contains(&role)).await;
 }
 
 /// An engine that cannot use its configuration is not started again, if it never could. One that has been at work before
@@ -216,12 +226,13 @@ fn check(name: &str, status: ExitStatus, was_ready: bool) -> anyhow::Result<()> 
     Ok(())
 }
 
-async fn end(role: &str, mut child: Child) -> anyhow::Result<()> {
+async fn end(role: Role, mut child: Child) -> anyhow::Result<()> {
     if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()) {
         let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
     }
-    if timeout(FAREWELL, child.wait()).await.is_err() {
-        tracing::warn!("the {role} did not end in {FAREWELL:?} and is killed");
+    let farewell = role.farewell();
+    if timeout(farewell, child.wait()).await.is_err() {
+        tracing::warn!("the {} did not end in {farewell:?} and is killed", role.name());
         child.kill().await?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 mod balance;
 mod claims;
 mod directors;
+mod ending;
 mod evening;
 mod gathering;
 mod hand;
@@ -30,6 +31,7 @@ use crate::steering::Crew;
 use crate::worker::{Order, Query};
 pub use directors::Directors;
 use dplink::{Command, Desired, Explanation, Notice, PeerStatistics, RefusalCause, Spread, VERSION};
+use ending::Ending;
 use gathering::Gathering;
 pub(crate) use hand::Ends;
 use hand::Hand;
@@ -85,6 +87,7 @@ pub struct Engine {
     moves: Moves,
     gathering: Gathering,
     leading: Leading,
+    ending: Ending,
     /// Of the last look at what workers reported.
     now_ms: u64,
     /// That a worker has room for.
@@ -113,6 +116,7 @@ impl Engine {
             moves: Moves::default(),
             gathering: Gathering::default(),
             leading: Leading::default(),
+            ending: Ending::new(),
             now_ms: 0,
             connections: config.limits.connections,
             punts,

@@ -99,6 +99,8 @@ pub struct Worker<P: Port> {
     handed: usize,
     /// The others have just come in at ports, and are to be counted there.
     are_new: bool,
+    /// Nothing is taken from ports any more.
+    is_ending: bool,
     trash: Vec<P::Buffer>,
     /// Packets whose session has changed, and that go their way now.
     resumed: Vec<Packet<P::Buffer>>,
@@ -139,7 +141,9 @@ impl<P: Port> Worker<P> {
         if is_shared {
             self.hear_others();
         }
-        self.receive();
+        if !self.is_ending {
+            self.receive();
+        }
         let received = self.vector.len() + self.rest.arrived.len();
         self.run_received(trace);
         self.state.flows.sweep(SWEEP, now_ns, self.ages);

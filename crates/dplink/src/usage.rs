@@ -44,6 +44,8 @@ pub enum UsageCause {
     StartOfTraffic(Option<Start>),
     /// The threshold of dropped downlink traffic was crossed.
     DroppedDownlink,
+    /// The data plane ends, and forwards nothing any more: these are its last counts.
+    End,
 }
 
 /// The packet that traffic began with.

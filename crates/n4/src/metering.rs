@@ -224,6 +224,8 @@ impl Node {
         offline::hear(&mut record.charging, counts, now_ms);
         let (wanted, trigger) = match cause {
             UsageCause::Query(token) => return self.query_answered(seid, token),
+            // Nobody will be able to ask for it.
+            UsageCause::End => return session.save(),
             UsageCause::VolumeThreshold => (Triggers::VOLUME_THRESHOLD, Trigger::VOLTH),
             UsageCause::VolumeQuota => (Triggers::VOLUME_QUOTA, Trigger::VOLQU),
             UsageCause::DroppedDownlink => (Triggers::DROPPED_DOWNLINK, Trigger::DROTH),

@@ -222,6 +222,15 @@ impl Node {
         self.process.wait_for(&what, RESTART, |output| (output.matches(words).count() >= times).then_some(()))
     }
 
+    /// Ends the node, as an operator does who restarts it, and starts it again.
+    ///
+    /// # Errors
+    /// Where it does not end cleanly, or does not come up.
+    pub fn restart(mut self, lab: &Lab) -> Result<Self> {
+        self.end()?;
+        Self::start_by(lab, self.config)
+    }
+
     /// Ends the node, which may have had something to complain of.
     ///
     /// # Errors

@@ -5,15 +5,17 @@ use anyhow::{Context, Result, ensure};
 use lab::address::SERVER;
 use lab::anchorline::{Node, Part, Ran};
 use lab::config::{Driver, FTeid};
-use lab::measure::PingInProgress;
+use lab::measure::{Ping, PingInProgress};
 use lab::{Core, Lab, command, wait};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-pub(crate) const TESTS: &[Test] =
-    &[("what_a_user_sent_is_charged_once_though_the_cpe_dies", Core::Engine, charged_once)];
+pub(crate) const TESTS: &[Test] = &[
+    ("what_a_user_sent_is_charged_once_though_the_cpe_dies", Core::Engine, charged_once),
+    ("what_a_user_sent_is_charged_though_the_node_is_restarted", Core::Engine, charged_over_a_restart),
+];
 
 const PINGS: u32 = 200;
 /// Each way: headers of IPv4 and ICMP, and what `ping` sends by itself.
@@ -47,6 +49,26 @@ fn charged_once(lab: &Lab) -> Result<()> {
     wait::until("the records to leave the database", command::SHORT, || {
         Ok(node.ctl("cdr status")?.contains(" 0 records wait").then_some(()))
     })?;
+    node.stop()
+}
+
+/// Nothing but the end of the node makes the data plane tell what passed before it.
+fn charged_over_a_restart(lab: &Lab) -> Result<()> {
+    let (node, folder) = Node::start_charging(lab, Driver::AfPacket)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    node.wait_sessions(ran.sessions)?;
+    let ping = || Ping::run(&lab.ran, SERVER, (PINGS, Duration::from_millis(10)))?.expect_no_loss();
+    ping()?;
+    let node = node.restart(lab)?;
+    node.wait_sessions(ran.sessions)?;
+    ping()?;
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    let records = wait::until("the file", Duration::from_secs(20), || {
+        Ok(Some(records(&node, &folder, "_-_json.jsonl")?).filter(|records| !records.is_empty()))
+    })?;
+    let bytes = 2 * u64::from(PINGS) * PING_BYTES;
+    ensure!(sum(&records) == (bytes, bytes), "charged are {:?} of {bytes}", sum(&records));
     node.stop()
 }
 

@@ -296,6 +296,12 @@ impl Runtime {
 
     /// The process ends as it was told to: what is to be remembered of that.
     pub(crate) fn stopped(&mut self) -> anyhow::Result<()> {
+        // A data plane that has ended before us may have said what nobody has looked at yet.
+        while let Some(heard) = self.link.try_next() {
+            if let Heard::Notice(notice) = heard {
+                self.notice(&notice);
+            }
+        }
         let outputs = self.node.stopped();
         self.note_outputs(outputs);
         let is_saved = self.keeping.save(&mut self.changes, Instant::now());

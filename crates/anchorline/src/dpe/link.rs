@@ -1,5 +1,6 @@
 //! Serves the link to the control plane on a Unix socket: any number of connections, one of them in control.
 
+mod ending;
 mod looks;
 mod streams;
 
@@ -9,6 +10,7 @@ use super::taps::Taps;
 use crate::socket;
 use dataplane::{ChargingKey, ContentRules, Engine};
 use dplink::{Command, Notice, PortSteering, Role, WorkerIdle};
+pub(crate) use ending::FAREWELL;
 use looks::{is_a_look, marked};
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -49,6 +51,9 @@ pub(crate) struct Server {
     listener: UnixListener,
     engine: Engine,
     started: Instant,
+    /// What connections have to say goes in here, and comes out there.
+    tell: mpsc::Sender<Heard>,
+    heard: mpsc::Receiver<Heard>,
     connections: HashMap<ConnectionId, Connection>,
     last_id: ConnectionId,
     in_control: Option<ConnectionId>,
@@ -102,11 +107,14 @@ impl Server {
     /// Listens at `path`, in place of a socket that a dead engine left behind.
     pub(crate) fn listen(path: &Path, engine: Engine) -> anyhow::Result<Self> {
         let listener = socket::listen(path, ENGINE)?;
+        let (tell, heard) = mpsc::channel(COMMANDS_AHEAD);
         Ok(Self {
             path: path.to_owned(),
             listener,
             engine,
             started: Instant::now(),
+            tell,
+            heard,
             connections: HashMap::new(),
             last_id: 0,
             in_control: None,
@@ -121,15 +129,14 @@ impl Server {
     }
 
     /// Serves for ever.
-    pub(crate) async fn serve(mut self) -> anyhow::Result<()> {
-        let (tell, mut heard) = mpsc::channel::<Heard>(COMMANDS_AHEAD);
+    pub(crate) async fn serve(&mut self) -> anyhow::Result<()> {
         let mut poll = tokio::time::interval(POLL);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                accepted = self.listener.accept() => self.accept(accepted?.0, tell.clone()),
+                accepted = self.listener.accept() => self.accept(accepted?.0),
                 // What the engine has no room for stays in the channel, then in the sockets.
-                Some(first) = heard.recv(), if self.engine.has_room() => self.obey_all(first, &mut heard),
+                Some(first) = self.heard.recv(), if self.engine.has_room() => self.obey_all(first),
                 Some(built) = self.content.built() => self.load(built),
                 // Commands and packets wait for the end of a move: it is looked after without a rest.
                 () = tokio::task::yield_now(), if self.engine.is_moving() => {}
@@ -142,7 +149,7 @@ impl Server {
         }
     }
 
-    fn accept(&mut self, stream: UnixStream, tell: mpsc::Sender<Heard>) {
+    fn accept(&mut self, stream: UnixStream) {
         if self.connections.len() >= CONNECTIONS_MAX {
             tracing::warn!("a connection was refused: {CONNECTIONS_MAX} are open");
             return;
@@ -151,19 +158,19 @@ impl Server {
         let id = self.last_id;
         let (reader, writer) = stream.into_split();
         let (notices, queue) = mpsc::channel(NOTICES_AHEAD);
-        tokio::spawn(read(id, reader, tell));
+        tokio::spawn(read(id, reader, self.tell.clone()));
         tokio::spawn(write(writer, queue));
         self.connections.insert(id, Connection { notices, role: None });
     }
 
     /// Obeys a command and those that wait behind it, up to a portion.
-    fn obey_all(&mut self, (id, command): Heard, heard: &mut mpsc::Receiver<Heard>) {
+    fn obey_all(&mut self, (id, command): Heard) {
         self.obey(id, command);
         for _ in 1..PORTION {
             if !self.engine.has_room() {
                 return;
             }
-            let Ok((id, command)) = heard.try_recv() else { return };
+            let Ok((id, command)) = self.heard.try_recv() else { return };
             self.obey(id, command);
         }
     }

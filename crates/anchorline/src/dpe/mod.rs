@@ -21,6 +21,7 @@ use dataplane::{Config, Limits};
 use dpdk::{Eal, EalConfig, Memory};
 use dplink::PortSteering;
 use host::Placement;
+pub(crate) use link::FAREWELL;
 use nix::sys::signal::{SigSet, Signal};
 use steer::ExactRules;
 
@@ -88,10 +89,16 @@ fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyh
     runtime.block_on(async {
         let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
         let server = server.with_directors(exact::directors(exact)).with_idle(workers.idle().to_vec());
-        let server = server.with_charged(settings.charged()).with_taps(taps::Taps::new(taps));
+        let mut server = server.with_charged(settings.charged()).with_taps(taps::Taps::new(taps));
         crate::log::say("dpe: ready");
         tokio::select! {
-            result = server.serve() => result,
+            result = server.serve() => return result,
+            () = crate::up::told_to_stop() => {}
+            () = workers.died() => anyhow::bail!("a worker stopped"),
+        }
+        tokio::select! {
+            () = server.end() => Ok(()),
+            // Who is in a hurry asks again.
             () = crate::up::told_to_stop() => Ok(()),
             () = workers.died() => anyhow::bail!("a worker stopped"),
         }

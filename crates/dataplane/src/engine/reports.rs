@@ -24,6 +24,7 @@ impl Engine {
                         notices.extend(self.go_on());
                     }
                     Report::Busy(told) => self.heard(worker, told),
+                    Report::Ending { is_quiet } => self.ends(worker, is_quiet),
                     report => notices.extend(self.digest(worker, report, uptime_ms)),
                 }
             }
@@ -56,7 +57,8 @@ impl Engine {
             }
             Report::Queried(query) => {
                 let Query { seid, token, counts, .. } = *query;
-                Notice::Usage { session: seid, cause: UsageCause::Query(token), counts }
+                let cause = if self.is_last(token) { UsageCause::End } else { UsageCause::Query(token) };
+                Notice::Usage { session: seid, cause, counts }
             }
             Report::Used(used) => {
                 Notice::Usage { session: used.seid, cause: used.cause, counts: vec![used.counts] }
@@ -82,7 +84,7 @@ impl Engine {
             }
             Report::Macs(session, macs) => Notice::Macs { session, macs },
             Report::Done => return None,
-            Report::Listed(_) | Report::Moved(..) | Report::Busy(_) => return None,
+            Report::Listed(_) | Report::Moved(..) | Report::Busy(_) | Report::Ending { .. } => return None,
             Report::Traced(tracer) => return self.traced(worker, *tracer?),
             Report::Explained(explain) => {
                 let token = explain.token;

@@ -161,7 +161,7 @@ impl Asked {
                 return false;
             }
             UsageCause::VolumeQuota => self.quota_told = true,
-            UsageCause::Query(_) => {}
+            UsageCause::Query(_) | UsageCause::End => {}
         }
         true
     }

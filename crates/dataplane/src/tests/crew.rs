@@ -1,5 +1,6 @@
 //! Several workers and their engine together, turn by turn in one thread.
 
+mod ending;
 mod leading;
 mod sessions;
 

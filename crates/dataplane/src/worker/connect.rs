@@ -104,6 +104,7 @@ impl<P: Port> Worker<P> {
             vector: Vec::with_capacity(VECTOR),
             handed: 0,
             are_new: false,
+            is_ending: false,
             trash: Vec::with_capacity(TRASH_ROOM + LANE_ROOM),
             resumed: Vec::with_capacity(config.limits.kept.max(awaited.most())),
             awaited,

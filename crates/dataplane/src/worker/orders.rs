@@ -42,6 +42,8 @@ pub(crate) enum Order {
     Macs(Seid, Vec<SeenMac>),
     /// Tell of the MAC addresses of all sessions that have somebody ask for them.
     AllMacs,
+    /// Take nothing from ports any more.
+    End,
     /// Tell again what a session waits for its control plane to hear of.
     TellAgain(Seid),
     /// Do a step of a session's way to another worker.
@@ -112,6 +114,8 @@ pub(crate) enum Report {
     Moved(Leg, Box<Parcel>),
     /// How busy it has been.
     Busy(Busy),
+    /// It takes nothing from ports any more; and whether no packet was under way when it was asked.
+    Ending { is_quiet: bool },
     /// Nothing to tell.
     Done,
 }
@@ -220,6 +224,10 @@ impl<P: Port> Worker<P> {
                     self.state.switch.list(session, &mut macs);
                 }
                 Report::Macs(seid, macs)
+            }
+            Order::End => {
+                self.is_ending = true;
+                Report::Ending { is_quiet: self.is_quiet() }
             }
             Order::AllMacs => {
                 self.state.switch.change_all();

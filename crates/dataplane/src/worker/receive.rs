@@ -27,6 +27,12 @@ impl<P: Port> Worker<P> {
         !self.orders.is_empty() || self.handoff.is_waited_for() || kernel
     }
 
+    /// Whether no packet is under way that is not at a port: handed over and not taken, or on its way again.
+    pub(super) fn is_quiet(&self) -> bool {
+        let waits = !self.resumed.is_empty() || !self.rest.arrived.is_empty() || !self.rest.frames.is_empty();
+        !waits && !self.handoff.is_waited_for()
+    }
+
     /// Fills the vector: the most urgent class of every port, then the next, then what is in none.
     pub(super) fn receive(&mut self) {
         let room = VECTOR - self.vector.len();

@@ -320,4 +320,23 @@ proptest! {
         books.close(is_calm);
         prop_assert_eq!(urr_ids(books.bill.sums()), urr_ids(books.lab.plane.counted.clone()));
     }
+
+    /// One that ends as it is told to takes nothing with it, whatever of its notices got lost before.
+    #[test]
+    fn nothing_is_lost_with_a_data_plane_that_ends(
+        rules in prop::collection::vec(rule(), 1..3),
+        lives in prop::collection::vec(prop::collection::vec(step(), 1..15), 1..5),
+        is_calm: bool,
+    ) {
+        let mut books = Books::new(rules);
+        for steps in lives {
+            steps.into_iter().for_each(|step| books.run(step));
+            let counted = books.lab.plane.counted.clone();
+            books.lab.stop_and_start();
+            let told = books.lab.plane.counted.clone();
+            prop_assert_eq!(urr_ids(told), urr_ids(counted), "it takes something with it");
+        }
+        books.close(is_calm);
+        prop_assert_eq!(urr_ids(books.bill.sums()), urr_ids(books.lab.plane.counted.clone()));
+    }
 }

@@ -1,8 +1,9 @@
 //! Processes that end and begin anew: the node, the machine it is on, and the data plane.
 
 use super::{Lab, plane};
-use dplink::Notice;
+use dplink::{Notice, UsageCause};
 use n4::{Input, Node, Start};
+use rules::Seid;
 use session::Packed;
 
 impl Lab {
@@ -74,6 +75,20 @@ impl Lab {
             }
         }
         self.handle(Input::DataPath(&Notice::Resynced { swept: 0 }));
+    }
+
+    /// The data plane ends, having told the last of what it counted, and the node after it; then both begin anew.
+    pub fn stop_and_start(&mut self) {
+        let sessions: Vec<Seid> = self.plane.sessions.keys().copied().collect();
+        for session in sessions {
+            let counts = self.plane.counts(session, self.now);
+            self.handle(Input::DataPath(&Notice::Usage { session, cause: UsageCause::End, counts }));
+        }
+        self.handle(Input::DataPathLost);
+        self.in_force.clear();
+        self.orders.clear();
+        self.plane = self.plane.reborn();
+        self.restart();
     }
 
     /// The data plane dies and comes back empty.

@@ -177,6 +177,12 @@ impl Plane {
         Some(Notice::Usage { session, cause: UsageCause::Query(token), counts })
     }
 
+    /// What all URRs of a session have counted.
+    pub fn counts(&self, session: Seid, now: Time) -> Vec<UsageCounts> {
+        let counters = self.sessions.get(&session).into_iter().flat_map(BTreeMap::values);
+        counters.map(|counter| counter.counts(now)).collect()
+    }
+
     pub fn count(&mut self, session: Seid, bytes: (u64, u64), now: Time) -> Vec<Notice> {
         let counters = self.sessions.get_mut(&session).into_iter().flat_map(BTreeMap::values_mut);
         let counted = &mut self.counted;
