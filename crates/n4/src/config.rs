@@ -156,6 +156,8 @@ pub struct Config {
     pub apply_timeout: Duration,
     /// Between two usage reports of a session, unless a user waits for the second: what is due in between is told
     /// together.
+    pub reports_apart: Duration,
+    /// Before a report for which there was no room is tried again.
     pub report_interval: Duration,
     /// Usage reports of thresholds and periods to one control plane in a second; what is more takes turns. 0: without limit.
     pub usage_reports_per_s: u32,
@@ -204,6 +206,7 @@ impl Config {
             t1: Duration::from_secs(3),
             n1: 3,
             apply_timeout: Duration::from_secs(2),
+            reports_apart: Duration::from_millis(100),
             report_interval: Duration::from_secs(1),
             usage_reports_per_s: 5_000,
             kept_for: Duration::from_secs(60),

@@ -57,6 +57,7 @@ impl Node {
             self.report_again(seid, now_ms);
         }
         let interval_ms = self.config.report_interval.as_millis() as u64;
+        let apart_ms = self.config.reports_apart.as_millis() as u64;
         let can_ask = self.epoch.is_some();
         let back_by_ms = self.lost_ms + self.config.apply_timeout.as_millis() as u64;
         let turn_ms = self.turn_ms(seid, now_ms);
@@ -71,7 +72,7 @@ impl Node {
         asks.extend(offline::own_meters(&session.record).filter(|_| refreshes));
         let SessionRecord { usage, rules, .. } = &mut session.record;
         let can_report = usage.unconfirmed.is_none();
-        let when = Circumstances { clock, can_ask, back_by_ms, can_report, interval_ms, turn_ms };
+        let when = Circumstances { clock, can_ask, back_by_ms, can_report, interval_ms, apart_ms, turn_ms };
         let plan = session.meter.plan(usage, (rules, &asks), when);
         if plan.takes_turn {
             self.take_turn(seid, now_ms);

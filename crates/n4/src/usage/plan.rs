@@ -119,8 +119,10 @@ pub(crate) struct Circumstances {
     pub(crate) back_by_ms: u64,
     /// A report may be sent: none is on its way.
     pub(crate) can_report: bool,
-    /// Between two reports of a session.
+    /// Before who has not answered is asked again.
     pub(crate) interval_ms: u64,
+    /// Between two reports of a session.
+    pub(crate) apart_ms: u64,
     /// The control plane's next turn; `None`: whenever.
     pub(crate) turn_ms: Option<u64>,
 }
@@ -254,7 +256,7 @@ impl Meter {
         let left: BTreeSet<UrrId> = due(record).collect();
         self.told.retain(|urr| left.contains(urr));
         // What found no room goes as soon as this has been taken.
-        self.report_from_ms = when.clock.now_ms + if left.is_empty() { when.interval_ms } else { 0 };
+        self.report_from_ms = when.clock.now_ms + if left.is_empty() { when.apart_ms } else { 0 };
         plan.steps.push(Step::Report(reports));
     }
 

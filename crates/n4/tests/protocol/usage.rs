@@ -79,9 +79,9 @@ fn packets_are_told_only_where_asked_for() {
     assert_eq!(report.volume_measurement.unwrap().packets, Volumes::default());
 }
 
-/// 10 s, 1000 bytes and 5 s at 8 Mbit/s: one report a second at most, and nothing lost.
+/// 10 s, 1000 bytes and 5 s at 8 Mbit/s: ten reports a second at most, and nothing lost.
 #[test]
-fn a_storm_of_triggers_is_one_report_a_second() {
+fn a_storm_of_triggers_is_ten_reports_a_second() {
     let mut rule = urr(1, PERIO | VOLTH | TIMTH);
     rule.measurement_period = Some(10);
     rule.volume_threshold = Some(Volumes { downlink: Some(1_000), ..Volumes::default() });
@@ -94,7 +94,7 @@ fn a_storm_of_triggers_is_one_report_a_second() {
         lab.pass(Duration::from_millis(1));
         lab.bill(&mut bill, session, true);
     }
-    assert!((20..=22).contains(&bill.reports.len()), "{}", bill.reports.len());
+    assert!((199..=202).contains(&bill.reports.len()), "{}", bill.reports.len());
     bill.add(&lab.delete(session).usage_reports);
     assert_eq!(bill.sums(), [(UrrId(1), (0, 20_000_000))].into());
 }
