@@ -111,6 +111,38 @@ fn a_profile_is_good_where_the_data_plane_loads_it_from() {
     assert!(state == State::Warning && found.contains(&format!("there is no {PROFILE}")), "{found}");
 }
 
+/// The workers' CPUs, else the isolated ones, else all; what is so of some of them alone is told with whose it is.
+#[test]
+fn those_cpus_are_to_be_fast_that_workers_have() {
+    const OF_ALL: &str = "performance on CPUs 1,8, powersave on CPUs 0,2-7,9-63";
+    let node = |workers: &[usize]| Node { workers: workers.to_vec(), ..servers::node() };
+    let made = servers::epyc();
+    made.of_cpus(&(0..64).collect::<Vec<_>>(), "cpufreq/scaling_governor", "powersave");
+    made.of_cpus(&[1, 8], "cpufreq/scaling_governor", "performance");
+    made.of_cpus(&[1, 8], "cpuidle/state2/disable", "1");
+    let told = |node: Option<&Node>| {
+        let findings = examine(&made.facts(), node);
+        ["power.governor", "power.sleep"].map(|id| {
+            let found = of(&findings, id)[0];
+            (found.state, found.found.clone())
+        })
+    };
+    let expect = |node: Option<&Node>, states: [State; 2], [governors, sleeps]: [&str; 2]| {
+        let expected = [format!("{governors} (acpi-cpufreq)"), format!("intel_idle of {sleeps}")];
+        let [governor, sleep] = told(node);
+        assert_eq!([governor.0, sleep.0], states);
+        assert_eq!([governor.1, sleep.1], expected);
+    };
+    let sleeps = "CPUs 1,8: POLL 0 us, C1 1 us";
+    expect(Some(&node(&[1, 8])), [State::Good; 2], ["performance on CPUs 1,8", sleeps]);
+    let (badly, sleeps) = ([State::Warning, State::Advice], "POLL 0 us, C1 1 us, C2 400 us on CPUs 2-7");
+    let isolated = ["performance on CPUs 1,8, powersave on CPUs 2-7", &format!("CPUs 1-8: {sleeps}")];
+    expect(None, badly, isolated);
+    expect(Some(&node(&[])), badly, isolated);
+    made.file("/sys/devices/system/cpu/isolated", "");
+    expect(None, badly, [OF_ALL, "CPUs 0-63: POLL 0 us, C1 1 us, C2 400 us on CPUs 0,2-7"]);
+}
+
 /// A socket in two nodes, and a limit of sleep states on the command line.
 #[test]
 fn what_the_bios_and_the_command_line_changed_is_seen() {

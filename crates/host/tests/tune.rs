@@ -5,7 +5,7 @@
 mod made;
 
 use anchorline_host::tune::{Hands, Kernel, Options, Plan, Record, Step, Undo, Write, apply, plan, undo};
-use anchorline_host::{CpuSet, Node};
+use anchorline_host::{CpuSet, Node, State, examine};
 use made::kernel::{Fake, Flaky};
 use made::{Made, servers};
 use proptest::prelude::*;
@@ -92,6 +92,16 @@ fn a_plan_that_was_applied_has_nothing_left_to_do() {
     let again = planned(&made, Some(&servers::node()), &Options::default());
     let left: Vec<&Step> = again.steps.iter().filter(|step| matches!(step, Step::Write(_))).collect();
     assert!(left.is_empty(), "{left:?}");
+    // Nor does the doctor ask it of CPUs that were left as they are.
+    let findings = examine(&made.facts(), Some(&servers::node()));
+    for (id, expected) in [
+        ("power.governor", "performance on CPUs 8,20 (intel_pstate)"),
+        ("power.sleep", "intel_idle of CPUs 8,20: POLL 0 us, C1 2 us, C1E 10 us"),
+        ("power.bias", "EPP performance on CPUs 8,20, EPB 0 on CPUs 8,20"),
+    ] {
+        let found = findings.iter().find(|finding| finding.id == id).unwrap();
+        assert_eq!((found.state, found.found.as_str()), (State::Good, expected));
+    }
 }
 
 #[test]

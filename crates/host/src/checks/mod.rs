@@ -10,13 +10,30 @@ mod power;
 mod system;
 
 use crate::finding::{Finding, Outcome};
-use crate::{Facts, Node};
+use crate::{CpuSet, Facts, Node};
 
 /// What a check looks at.
 pub(crate) struct View<'a> {
     pub(crate) facts: &'a Facts,
     /// The product's configuration, if there is one.
     pub(crate) node: Option<&'a Node>,
+}
+
+impl View<'_> {
+    /// The workers' CPUs as `tune` finds them: those of the configuration, else the isolated ones; none if there are neither.
+    pub(crate) fn workers(&self) -> CpuSet {
+        match self.node.map(|node| node.workers.as_slice()) {
+            Some(workers @ [_, ..]) => workers.iter().copied().collect(),
+            _ => self.facts.topology.isolated.clone(),
+        }
+    }
+
+    /// CPUs that are to be fast: the workers' that are there, else all.
+    pub(crate) fn fast(&self) -> CpuSet {
+        let online = self.facts.topology.online();
+        let workers = self.workers().common(&online);
+        if workers.is_empty() { online } else { workers }
+    }
 }
 
 /// A check.

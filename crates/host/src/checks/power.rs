@@ -1,8 +1,9 @@
 //! Frequencies and sleep. The BIOS settings are those of ZTE's table ("BIOS Configuration for a Compute Node").
 
 use super::{Check, NO_FIGURE, View};
-use crate::Facts;
 use crate::finding::Outcome;
+use crate::{CState, CpuSet, Facts};
+use std::collections::BTreeMap;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -76,16 +77,22 @@ fn hidden(facts: &Facts) -> &'static str {
     }
 }
 
+/// What is said of some of these CPUs, with which they are.
+fn said_of<'a, T>(values: &'a BTreeMap<T, CpuSet>, cpus: &CpuSet) -> Vec<(&'a T, CpuSet)> {
+    let here = values.iter().map(|(value, of)| (value, of.common(cpus)));
+    here.filter(|(_, of)| !of.is_empty()).collect()
+}
+
 fn governor(view: &View<'_>) -> Vec<Outcome> {
     let power = &view.facts.power;
-    if power.governors.is_empty() {
+    let governors = said_of(&power.governors, &view.fast());
+    if governors.is_empty() {
         return vec![Outcome::not_here(hidden(view.facts))];
     }
     let driver = power.driver.as_deref().unwrap_or("unknown driver");
-    let all: Vec<String> =
-        power.governors.iter().map(|(name, cpus)| format!("{name} on CPUs {cpus}")).collect();
+    let all: Vec<String> = governors.iter().map(|(name, cpus)| format!("{name} on CPUs {cpus}")).collect();
     let found = format!("{} ({driver})", all.join(", "));
-    vec![match power.governors.keys().all(|name| name == "performance") {
+    vec![match governors.iter().all(|(name, _)| *name == "performance") {
         true => Outcome::good(found),
         false => Outcome::warning(
             found,
@@ -126,19 +133,18 @@ fn hardware_p_states(view: &View<'_>) -> Vec<Outcome> {
 fn sleep(view: &View<'_>) -> Vec<Outcome> {
     /// C1 of every processor wakes up sooner.
     const SHALLOW_US: u64 = 10;
-    let (facts, power) = (view.facts, &view.facts.power);
-    let (Some(driver), Some(wake_up)) = (&power.idle_driver, power.wake_up_us()) else {
+    let (facts, power, fast) = (view.facts, &view.facts.power, view.fast());
+    let (Some(driver), Some(wake_up)) = (&power.idle_driver, power.wake_up_us(&fast)) else {
         return vec![Outcome::not_here(if facts.machine.virtual_machine {
             hidden(facts)
         } else {
             "no idle driver shows sleep states"
         })];
     };
-    let on = power.c_states.iter().filter(|state| !state.disabled);
-    let all: Vec<String> = on.map(|state| format!("{} {} us", state.name, state.latency_us)).collect();
+    let all: Vec<String> = power.c_states.iter().filter_map(|state| slept(state, &fast)).collect();
     let limits = ["intel_idle.max_cstate", "processor.max_cstate", "idle"];
     let limits = limits.iter().filter_map(|name| Some(format!("; {name}={}", facts.kernel.parameter(name)?)));
-    let found = format!("{driver}: {}{}", all.join(", "), limits.collect::<String>());
+    let found = format!("{driver} of CPUs {fast}: {}{}", all.join(", "), limits.collect::<String>());
     vec![match wake_up {
         0..=SHALLOW_US => Outcome::good(found),
         _ => Outcome::advice(
@@ -148,16 +154,26 @@ fn sleep(view: &View<'_>) -> Vec<Outcome> {
     }]
 }
 
+/// A state with its wake-up, and with whose it is where it is on of some of these CPUs alone; `None`: of none.
+fn slept(state: &CState, cpus: &CpuSet) -> Option<String> {
+    let (on, off) = (state.on.common(cpus), state.off.common(cpus));
+    let whose = if off.is_empty() { String::new() } else { format!(" on CPUs {on}") };
+    (!on.is_empty()).then(|| format!("{} {} us{whose}", state.name, state.latency_us))
+}
+
 fn bias(view: &View<'_>) -> Vec<Outcome> {
-    let power = &view.facts.power;
-    let preferences = power.preferences.keys().map(|name| format!("EPP {name}"));
-    let all: Vec<String> = preferences.chain(power.biases.keys().map(|bias| format!("EPB {bias}"))).collect();
-    let performance = power.preferences.keys().all(|name| name == "performance" || name == "0");
-    vec![match all.is_empty() {
+    let (power, fast) = (&view.facts.power, view.fast());
+    let (preferences, biases) = (said_of(&power.preferences, &fast), said_of(&power.biases, &fast));
+    let mut all: Vec<String> =
+        preferences.iter().map(|(name, cpus)| format!("EPP {name} on CPUs {cpus}")).collect();
+    all.extend(biases.iter().map(|(bias, cpus)| format!("EPB {bias} on CPUs {cpus}")));
+    let found = all.join(", ");
+    let performance = preferences.iter().all(|(name, _)| *name == "performance" || *name == "0");
+    vec![match found.is_empty() {
         true => Outcome::not_here("the kernel shows neither EPP nor EPB"),
-        false if performance && power.biases.keys().all(|bias| *bias == 0) => Outcome::good(all.join(", ")),
+        false if performance && biases.iter().all(|(bias, _)| **bias == 0) => Outcome::good(found),
         false => Outcome::advice(
-            all.join(", "),
+            found,
             "anchorline tune --config FILE --apply sets performance on the workers' CPUs",
         ),
     }]

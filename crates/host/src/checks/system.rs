@@ -1,7 +1,6 @@
 //! What the machine is and what else runs on it.
 
 use super::{Check, NO_FIGURE, View, count};
-use crate::CpuSet;
 use crate::finding::Outcome;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -108,10 +107,7 @@ fn irqbalance(view: &View<'_>) -> Vec<Outcome> {
 
 fn interrupts(view: &View<'_>) -> Vec<Outcome> {
     let facts = view.facts;
-    let workers: CpuSet = match view.node.map(|node| node.workers.as_slice()) {
-        Some(workers @ [_, ..]) => workers.iter().copied().collect(),
-        _ => facts.topology.isolated.clone(),
-    };
+    let workers = view.workers();
     if facts.interrupts.is_empty() {
         return vec![Outcome::not_here("/proc/irq shows no interrupts")];
     }

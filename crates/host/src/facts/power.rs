@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// A sleep state of the first CPU.
+/// A sleep state of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CState {
     /// As `C6`.
     pub name: String,
     /// To wake up from it, in microseconds.
     pub latency_us: u64,
-    /// Whether it is switched off.
-    pub disabled: bool,
+    /// CPUs that may sleep so.
+    pub on: CpuSet,
+    /// CPUs of which it is switched off.
+    pub off: CpuSet,
 }
 
 /// The frequency of all that is not a core, of a die.
@@ -67,7 +69,7 @@ pub struct Power {
     pub preferences: BTreeMap<String, CpuSet>,
     /// CPUs by energy performance bias (EPB): 0 is performance, 15 saving.
     pub biases: BTreeMap<u32, CpuSet>,
-    /// Sleep states.
+    /// Sleep states, in the order of the kernel's numbers.
     pub c_states: Vec<CState>,
     /// Who chooses them.
     pub idle_driver: Option<String>,
@@ -120,9 +122,10 @@ impl Power {
         }
     }
 
-    /// The longest wake-up of the states that are on.
-    pub fn wake_up_us(&self) -> Option<u64> {
-        self.c_states.iter().filter(|state| !state.disabled).map(|state| state.latency_us).max()
+    /// The longest wake-up of the states that are on of some of these CPUs.
+    pub fn wake_up_us(&self, cpus: &CpuSet) -> Option<u64> {
+        let on = self.c_states.iter().filter(|state| !state.on.common(cpus).is_empty());
+        on.map(|state| state.latency_us).max()
     }
 }
 
@@ -158,17 +161,28 @@ fn turbo(root: &Root) -> Option<(bool, String)> {
     off(&intel).map(|off| (!off, intel.clone())).or_else(|| off(&others).map(|on| (on, others.clone())))
 }
 
+/// By the kernel's number, name and wake-up: cores of several kinds have states of their own.
 fn c_states(root: &Root) -> Vec<CState> {
-    let folder = format!("{CPUS}/cpu0/cpuidle");
-    let state = |name: &String| {
-        let file = |file: &str| format!("{folder}/{name}/{file}");
-        Some(CState {
-            name: root.text(&file("name"))?,
-            latency_us: root.value(&file("latency"))?,
-            disabled: root.text(&file("disable")).as_deref() == Some("1"),
-        })
+    let mut states: BTreeMap<(String, String, u64), [Vec<usize>; 2]> = BTreeMap::new();
+    for cpu in root.value::<CpuSet>(&format!("{CPUS}/online")).unwrap_or_default().iter() {
+        let folder = format!("{CPUS}/cpu{cpu}/cpuidle");
+        for state in root.list(&folder) {
+            let file = |name: &str| format!("{folder}/{state}/{name}");
+            let said = root.text(&file("name")).zip(root.value(&file("latency")));
+            let is_off = root.text(&file("disable")).as_deref() == Some("1");
+            let Some((name, latency_us)) = said else { continue };
+            let [on, off] = states.entry((state, name, latency_us)).or_default();
+            if is_off { off.push(cpu) } else { on.push(cpu) }
+        }
+    }
+    let set = |cpus: Vec<usize>| cpus.into_iter().collect::<CpuSet>();
+    let state = |((_, name, latency_us), [on, off]): ((String, String, u64), [Vec<usize>; 2])| CState {
+        name,
+        latency_us,
+        on: set(on),
+        off: set(off),
     };
-    root.list(&folder).iter().filter_map(state).collect()
+    states.into_iter().map(state).collect()
 }
 
 fn uncore(root: &Root) -> Vec<Uncore> {
