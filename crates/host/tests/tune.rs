@@ -13,7 +13,7 @@ use std::io;
 use std::path::PathBuf;
 
 fn planned(made: &Made, node: Option<&Node>, options: &Options) -> Plan {
-    plan(&made.root(), &made.facts(), node, options)
+    plan(&made.root(), &made.facts(), node, options).unwrap()
 }
 
 fn xeon() -> (Made, Plan) {
@@ -47,6 +47,22 @@ fn plans_are_those_of_the_golden_files() {
     let workers: CpuSet = "1".parse().unwrap();
     let options = Options { workers, huge_mb: 256, ..Options::default() };
     compare("tune-microvm", &planned(&Made::of_file("microvm.tree"), None, &options).text());
+}
+
+/// Whoever names them; of CPUs that are isolated and offline nobody has said that workers are to be there.
+#[test]
+fn workers_have_cpus_that_are_there() {
+    let made = Made::of_file("microvm.tree");
+    let refused = |workers: &str, configured: Vec<usize>| {
+        let options = Options { workers: workers.parse().unwrap(), ..Options::default() };
+        let node = Node { workers: configured, ..servers::node() };
+        plan(&made.root(), &made.facts(), Some(&node), &options).err()
+    };
+    let of_one = Some("CPU 7 is not there or not online: name workers' CPUs of 0-1".to_owned());
+    assert_eq!((refused("7", vec![1]), refused("", vec![1, 7])), (of_one.clone(), of_one));
+    assert_eq!((refused("1", vec![7]), refused("0-1", vec![])), (None, None));
+    made.file("/sys/devices/system/cpu/isolated", "1,7");
+    assert!(planned(&made, None, &Options::default()).text().contains("nohz_full=1 "));
 }
 
 #[test]

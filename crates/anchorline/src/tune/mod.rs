@@ -47,7 +47,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         huge_mb: args.huge_mb,
         base_frequency: args.sst_bf,
     };
-    let plan = plan(&root, &Facts::read(&root), node.as_ref(), &options);
+    let plan = plan(&root, &Facts::read(&root), node.as_ref(), &options)
+        .map_err(|why| unusable(anyhow::anyhow!(why)))?;
     if args.json {
         return say(&(serde_json::to_string(&plan.steps)? + "\n"));
     }
@@ -109,6 +110,7 @@ mod tests {
     use super::*;
     use std::fs;
     use std::path::Path;
+    use std::process::ExitCode;
 
     fn tune(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         let place = root.to_str().unwrap();
@@ -182,6 +184,20 @@ mod tests {
         let error = tune(folder.path(), &["--undo"]).unwrap_err().to_string();
         assert!(error.starts_with("not changed back") && error.contains("scaling_governor: "), "{error}");
         assert_eq!(Record(&Root::at(folder.path())).load().unwrap().len(), 1);
+    }
+
+    /// It would be a plan for fewer workers than were asked for.
+    #[test]
+    fn workers_on_cpus_that_are_not_there_are_refused() {
+        let folder = made();
+        for (workers, expected) in [
+            ("7", "CPU 7 is not there or not online: name workers' CPUs of 0-1"),
+            ("1,7-8", "CPUs 7-8 are not there or not online: name workers' CPUs of 0-1"),
+        ] {
+            let refused = tune(folder.path(), &["--workers", workers, "--apply"]).unwrap_err();
+            assert_eq!(refused.to_string(), expected);
+            assert_eq!(crate::exit::code(Err(refused)), ExitCode::from(crate::exit::UNUSABLE));
+        }
     }
 
     #[test]

@@ -56,18 +56,38 @@ impl Wanted<'_> {
 }
 
 /// Plans what makes a host better for a node, and says what cannot be had. Nothing is changed.
-pub fn plan(root: &Root, facts: &Facts, node: Option<&Node>, options: &Options) -> Plan {
-    let wanted = wanted(root, facts, node, options);
+///
+/// # Errors
+/// Names workers' CPUs that are not there, with those that are.
+pub fn plan(root: &Root, facts: &Facts, node: Option<&Node>, options: &Options) -> Result<Plan, String> {
+    let workers = workers(facts, node, options)?;
+    let wanted = wanted((root, facts), node, options, workers);
     let parts = [memory::steps, interrupts::steps, frequency::steps, speed_select::steps, start::steps];
-    Plan { steps: parts.iter().flat_map(|part| part(&wanted)).collect() }
+    Ok(Plan { steps: parts.iter().flat_map(|part| part(&wanted)).collect() })
 }
 
-fn wanted<'a>(root: &'a Root, facts: &'a Facts, node: Option<&Node>, options: &Options) -> Wanted<'a> {
+/// Those that were named, all of them: a plan for fewer would look like the one that was asked for. Isolated ones may be
+/// offline, and where no CPU is shown none is known to be missing.
+fn workers(facts: &Facts, node: Option<&Node>, options: &Options) -> Result<CpuSet, String> {
     let configured: CpuSet = node.map(|node| node.workers.iter().copied().collect()).unwrap_or_default();
-    let candidates = [&options.workers, &configured, &facts.topology.isolated];
     let online = facts.topology.online();
-    let workers =
-        candidates.into_iter().find(|cpus| !cpus.is_empty()).cloned().unwrap_or_default().common(&online);
+    let named = [&options.workers, &configured].into_iter().find(|cpus| !cpus.is_empty());
+    let Some(named) = named else { return Ok(facts.topology.isolated.common(&online)) };
+    let absent = named.without(&online);
+    match (online.is_empty(), absent.len()) {
+        (true, _) => Ok(CpuSet::default()),
+        (_, 0) => Ok(named.clone()),
+        (_, 1) => Err(format!("CPU {absent} is not there or not online: name workers' CPUs of {online}")),
+        _ => Err(format!("CPUs {absent} are not there or not online: name workers' CPUs of {online}")),
+    }
+}
+
+fn wanted<'a>(
+    (root, facts): (&'a Root, &'a Facts),
+    node: Option<&Node>,
+    options: &Options,
+    workers: CpuSet,
+) -> Wanted<'a> {
     let memory_mb = node.filter(|node| node.huge_pages).map_or(0, |node| u64::from(node.memory_mb));
     let huge_mb = if options.huge_mb > 0 { options.huge_mb } else { memory_mb };
     Wanted {
