@@ -65,6 +65,33 @@ fn workers_have_cpus_that_are_there() {
     assert!(planned(&made, None, &Options::default()).text().contains("nohz_full=1 "));
 }
 
+/// The command line that a plan has for GRUB.
+fn command_line(plan: &Plan) -> Vec<String> {
+    let text = plan.text();
+    let line = text.split_once("GRUB_CMDLINE_LINUX=\"").and_then(|(_, rest)| rest.split_once('"'));
+    line.map(|(words, _)| words.split(' ').map(str::to_owned).collect()).unwrap_or_default()
+}
+
+#[test]
+fn a_cpu_is_left_that_is_not_isolated() {
+    let of = |workers: &str| {
+        let options = Options { workers: workers.parse().unwrap(), huge_mb: 256, ..Options::default() };
+        planned(&Made::of_file("microvm.tree"), None, &options)
+    };
+    let pages = ["hugepagesz=1G", "hugepages=1"];
+    let all = of("0-1");
+    assert_eq!(command_line(&all), pages);
+    let sentence = "isolation: not available here, because all CPUs are the workers', and one must be left for the kernel \
+                    and the control plane\n";
+    assert!(all.text().contains(sentence), "{}", all.text());
+    let some = of("1");
+    assert_eq!(
+        command_line(&some),
+        [&["isolcpus=managed_irq,domain,1", "nohz_full=1", "rcu_nocbs=1"], &pages[..]].concat()
+    );
+    assert!(!some.text().contains("isolation: "));
+}
+
 #[test]
 fn where_nothing_is_there_nothing_is_changed() {
     assert_eq!(planned(&servers::container(), Some(&servers::node()), &Options::default()).changes(), 0);

@@ -10,25 +10,37 @@ pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
             "no CPU is set apart for workers",
         )];
     }
+    let mut steps = Vec::new();
+    if wanted.others.is_empty() {
+        // A kernel told to isolate all of them keeps one for itself, and a worker is there.
+        let because = "all CPUs are the workers', and one must be left for the kernel and the control plane";
+        steps.push(Step::not_here("isolation", because));
+    }
+    steps.push(advice(wanted));
+    steps
+}
+
+fn advice(wanted: &Wanted<'_>) -> Step {
     let missing: Vec<String> = parameters(wanted).into_iter().filter(|word| lacks(wanted, word)).collect();
     if missing.is_empty() {
-        return vec![Step::done("the kernel's command line has all that is advised")];
+        return Step::done("the kernel's command line has all that is advised");
     }
-    vec![Step::Advice {
+    Step::Advice {
         what: format!("GRUB_CMDLINE_LINUX=\"{}\" in /etc/default/grub, then update-grub and restart", missing.join(" ")),
         why: "CPUs of workers without scheduler, tick and callbacks; large pages that can only be had at the start; the \
               kernel's command line is never changed from here"
             .to_owned(),
-    }]
+    }
 }
 
 fn parameters(wanted: &Wanted<'_>) -> Vec<String> {
     let (facts, workers) = (wanted.facts, &wanted.workers);
-    let mut words = vec![
-        format!("isolcpus=managed_irq,domain,{workers}"),
-        format!("nohz_full={workers}"),
-        format!("rcu_nocbs={workers}"),
-    ];
+    let mut words = Vec::new();
+    if !wanted.others.is_empty() {
+        words.push(format!("isolcpus=managed_irq,domain,{workers}"));
+        words.push(format!("nohz_full={workers}"));
+        words.push(format!("rcu_nocbs={workers}"));
+    }
     if facts.cpu.has("pdpe1gb") && wanted.huge_mb > 0 {
         words.push("hugepagesz=1G".to_owned());
         words.push(format!("hugepages={}", wanted.huge_mb.div_ceil(1024)));
