@@ -92,6 +92,25 @@ fn a_cpu_is_left_that_is_not_isolated() {
     assert!(!some.text().contains("isolation: "));
 }
 
+/// What the doctor warns of, and what tune would have the kernel told, is the same.
+#[test]
+fn a_worker_s_sibling_is_isolated_as_the_worker_is() {
+    let (made, plan) = xeon();
+    let line = command_line(&plan);
+    assert!(line.starts_with(&["isolcpus=managed_irq,domain,8,20,48,60".to_owned()]), "{line:?}");
+    made.file("/proc/cmdline", &format!("{} intel_iommu=on iommu=pt", line.join(" ")));
+    made.file("/sys/devices/system/cpu/isolated", "8,20,48,60");
+    let findings = examine(&made.facts(), Some(&servers::node()));
+    let siblings = findings.iter().filter(|finding| finding.id == "node.siblings");
+    assert_eq!(siblings.map(|finding| finding.state).collect::<Vec<_>>(), [State::Good; 2]);
+    let again = planned(&made, Some(&servers::node()), &Options::default()).text();
+    assert!(again.ends_with("= the kernel's command line has all that is advised\n"), "{again}");
+    // Where workers have a thread of every core, the other threads are what is left.
+    let options = Options { workers: "0-1".parse().unwrap(), ..Options::default() };
+    let line = command_line(&planned(&servers::cloud(), None, &options));
+    assert_eq!(line, ["isolcpus=managed_irq,domain,0-1", "nohz_full=0-1", "rcu_nocbs=0-1"]);
+}
+
 #[test]
 fn where_nothing_is_there_nothing_is_changed() {
     assert_eq!(planned(&servers::container(), Some(&servers::node()), &Options::default()).changes(), 0);

@@ -38,6 +38,11 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// The workers' CPUs, and the other threads of their cores if the rest of the machine has CPUs besides.
+    pub(super) fn apart(&self) -> CpuSet {
+        self.facts.topology.online().without(&self.others)
+    }
+
     /// Sets a file to a value, unless it says so already; the third is why it cannot be had if the file is not there.
     pub(super) fn set(&self, path: &str, then: &str, why: &str) -> Step {
         match self.root.read(path) {

@@ -27,19 +27,20 @@ fn advice(wanted: &Wanted<'_>) -> Step {
     }
     Step::Advice {
         what: format!("GRUB_CMDLINE_LINUX=\"{}\" in /etc/default/grub, then update-grub and restart", missing.join(" ")),
-        why: "CPUs of workers without scheduler, tick and callbacks; large pages that can only be had at the start; the \
+        why: "CPUs of workers and their siblings without scheduler, tick and callbacks; large pages that can only be had at the start; the \
               kernel's command line is never changed from here"
             .to_owned(),
     }
 }
 
 fn parameters(wanted: &Wanted<'_>) -> Vec<String> {
-    let (facts, workers) = (wanted.facts, &wanted.workers);
+    let facts = wanted.facts;
     let mut words = Vec::new();
     if !wanted.others.is_empty() {
-        words.push(format!("isolcpus=managed_irq,domain,{workers}"));
-        words.push(format!("nohz_full={workers}"));
-        words.push(format!("rcu_nocbs={workers}"));
+        let apart = wanted.apart();
+        words.push(format!("isolcpus=managed_irq,domain,{apart}"));
+        words.push(format!("nohz_full={apart}"));
+        words.push(format!("rcu_nocbs={apart}"));
     }
     if facts.cpu.has("pdpe1gb") && wanted.huge_mb > 0 {
         words.push("hugepagesz=1G".to_owned());
@@ -52,12 +53,12 @@ fn parameters(wanted: &Wanted<'_>) -> Vec<String> {
     words
 }
 
-/// Parameters with CPUs count as there if they name the workers' at least.
+/// Parameters with CPUs count as there if they name the workers' and their siblings at least.
 fn lacks(wanted: &Wanted<'_>, word: &str) -> bool {
     let kernel = &wanted.facts.kernel;
     match word.split_once('=') {
         Some((name @ ("isolcpus" | "nohz_full" | "rcu_nocbs"), _)) => {
-            !wanted.workers.without(&kernel.cpus_of(name)).is_empty()
+            !wanted.apart().without(&kernel.cpus_of(name)).is_empty()
         }
         Some((name, _)) => kernel.parameter(name).is_none(),
         None => kernel.parameter(word).is_none(),
