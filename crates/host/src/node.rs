@@ -58,6 +58,11 @@ pub struct Tables {
     pub control_bytes: u64,
 }
 
+/// Huge pages of 1 GiB that hold so many MiB.
+pub(crate) const fn pages_of_1g(mb: u64) -> u64 {
+    mb.div_ceil(1024)
+}
+
 /// A port of the node.
 #[derive(Clone, Debug)]
 pub struct NodePort {

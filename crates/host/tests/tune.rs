@@ -112,6 +112,22 @@ fn a_worker_s_sibling_is_isolated_as_the_worker_is() {
 }
 
 #[test]
+fn the_doctor_wants_as_many_pages_as_tune() {
+    let made = servers::epyc();
+    made.huge_pages(0, 2048, [0, 0]);
+    for (memory_mb, pages) in [(256, "hugepages=1"), (1_025, "hugepages=2"), (8_192, "hugepages=8")] {
+        let node = Node { memory_mb, workers: vec![1], ..servers::node() };
+        let line = command_line(&planned(&made, Some(&node), &Options::default()));
+        assert_eq!(line.last().map(String::as_str), Some(pages));
+        let findings = examine(&made.facts(), Some(&node));
+        for id in ["memory.huge-pages", "memory.huge-1g"] {
+            let found = findings.iter().find(|finding| finding.id == id).unwrap();
+            assert!(found.act.split(' ').any(|word| word == pages), "{found:?}");
+        }
+    }
+}
+
+#[test]
 fn where_nothing_is_there_nothing_is_changed() {
     assert_eq!(planned(&servers::container(), Some(&servers::node()), &Options::default()).changes(), 0);
 }

@@ -3,6 +3,7 @@
 use super::{Check, NO_FIGURE, View};
 use crate::HugePages;
 use crate::finding::Outcome;
+use crate::node::pages_of_1g;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -72,6 +73,12 @@ fn text(pages: &HugePages) -> String {
     format!("{} of {} x {size} free{node}", pages.free, pages.total)
 }
 
+/// Pages of 1 GiB to reserve at the start: as many as `tune` says, and without a configuration some.
+fn wanted(view: &View<'_>) -> u64 {
+    const SOME: u64 = 4;
+    view.node.map_or(SOME, |node| pages_of_1g(node.memory_mb.into()).max(1))
+}
+
 fn huge_pages(view: &View<'_>) -> Vec<Outcome> {
     let memory = &view.facts.memory;
     if memory.huge_pages.is_empty() {
@@ -80,7 +87,10 @@ fn huge_pages(view: &View<'_>) -> Vec<Outcome> {
         )];
     }
     let there: Vec<String> = memory.huge_pages.iter().filter(|pages| pages.total > 0).map(text).collect();
-    let act = "anchorline tune --config FILE --apply, or at start: hugepagesz=1G hugepages=4 on the kernel command line";
+    let act = format!(
+        "anchorline tune --config FILE --apply, or at start: hugepagesz=1G hugepages={} on the kernel command line",
+        wanted(view)
+    );
     vec![match (there.is_empty(), memory.free_huge_mb(None)) {
         (true, _) => Outcome::warning(
             "none reserved; the data plane asks for its own when it starts, and may not get them",
@@ -101,7 +111,7 @@ fn gigabyte(view: &View<'_>) -> Vec<Outcome> {
         true => Outcome::good("some are reserved"),
         false => Outcome::advice(
             "the CPU has them; none are reserved",
-            "kernel command line: default_hugepagesz=1G hugepagesz=1G hugepages=4",
+            format!("kernel command line: default_hugepagesz=1G hugepagesz=1G hugepages={}", wanted(view)),
         ),
     }]
 }

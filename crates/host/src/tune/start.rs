@@ -2,6 +2,7 @@
 
 use super::plan::Wanted;
 use super::step::Step;
+use crate::node::pages_of_1g;
 
 pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
     if wanted.workers.is_empty() {
@@ -44,7 +45,7 @@ fn parameters(wanted: &Wanted<'_>) -> Vec<String> {
     }
     if facts.cpu.has("pdpe1gb") && wanted.huge_mb > 0 {
         words.push("hugepagesz=1G".to_owned());
-        words.push(format!("hugepages={}", wanted.huge_mb.div_ceil(1024)));
+        words.push(format!("hugepages={}", pages_of_1g(wanted.huge_mb)));
     }
     if !facts.machine.virtual_machine {
         words.extend(facts.cpu.is_intel().then(|| "intel_iommu=on".to_owned()));
