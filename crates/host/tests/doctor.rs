@@ -35,6 +35,8 @@ fn two_xeons_with_e810_and_x710() {
     assert_eq!(of(&findings, "nic.link")[0].state, State::Warning);
     let packages: Vec<State> = of(&findings, "nic.package").iter().map(|finding| finding.state).collect();
     assert_eq!(packages, [State::Warning, State::Good]);
+    // It is the right card: nobody has to buy another.
+    assert!(of(&findings, "nic.steering")[0].act.starts_with("as nic.package says"));
     let placement = of(&findings, "node.placement");
     assert!(placement.iter().any(|finding| finding.found.contains("node 1, the worker on CPU 8 on node 0")));
     let memory: Vec<State> =

@@ -79,9 +79,12 @@ fn steering(facts: &Facts, nic: &Nic) -> Option<Outcome> {
         }
         (Mode::InnerHash, _) => Outcome::good(format!("hashes inside GTP-U; {rules}")),
         (Mode::TeidHash, _) => Outcome::good(decision.reason),
-        (Mode::Software, _) => Outcome::advice(
+        (Mode::Software, family) => Outcome::advice(
             format!("{}: packets are handed over by software", decision.reason),
-            "a card that looks into GTP-U: Intel E810 or X710 with its package, ConnectX-6",
+            match family {
+                Family::I40e | Family::Ice => "as nic.package says: with it this card looks into GTP-U",
+                _ => "a card that looks into GTP-U: Intel E810 or X710 with its package, ConnectX-6",
+            },
         ),
     })
 }
