@@ -100,6 +100,11 @@ impl FromStr for SessionText {
 impl Args {
     /// The rules, side by side.
     pub(super) fn text(&self, root: &Root, json: bool) -> anyhow::Result<String> {
+        if !self.classes.is_empty() && !self.sessions.is_empty() {
+            return Err(unusable(anyhow::anyhow!(
+                "--session leads to one queue, and with --class a worker has several: a port has one or the other"
+            )));
+        }
         let request = Request {
             port: self.port,
             classes: self.classes.iter().map(|class| class.0.clone()).collect(),
@@ -162,13 +167,12 @@ mod tests {
 
     #[test]
     fn rules_are_asked_for_by_family() {
-        let rules =
-            text("--family ice --queues 2 --class qfi=5,dscp=46 --session teid=0x10,ue=10.0.0.1,queue=1")
-                .unwrap();
+        let rules = text("--family ice --queues 2 --class qfi=5,dscp=46").unwrap();
         assert!(
             rules.contains("# access side")
                 && rules.contains("gtp_psc qfi is 5 / end actions rss queues 2 3 end")
         );
+        let rules = text("--family ice --queues 2 --session teid=0x10,ue=10.0.0.1,queue=1").unwrap();
         assert!(rules.contains("gtpu teid is 0x00000010") && rules.contains("ipv4 dst is 10.0.0.1"));
         let core = text("--family mlx5 --side core --port 3").unwrap();
         assert!(!core.contains("# access side") && core.contains("flow create 3 ingress"));
@@ -183,6 +187,8 @@ mod tests {
         assert!(error("--device 0000:ff:1f.7").contains("there is no network card"));
         assert!(error("--family ice --class qci=1").contains("qfi, dscp and pcp"));
         assert!(error("--family ice --class qfi=300").contains("no number that fits"));
+        let both = "--family ice --queues 2 --class qfi=5 --session teid=0x10,ue=10.0.0.1,queue=1";
+        assert!(error(both).contains("a port has one or the other"));
         assert!(error("--family ice --session teid=1").contains("a session has a teid"));
         assert!(error("--family ice --queues 3 --class qfi=1").contains("power of two"));
     }

@@ -78,8 +78,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     match &args.view {
         None => examine(args),
         Some(View::Explain { id }) => explain(args, id),
-        Some(View::FlowRules(rules)) => exit::say(&rules.text(&args.host.root()?, args.json)?),
+        Some(View::FlowRules(rules)) => flow_rules(args, rules),
     }
+}
+
+/// Of a card that is named, for workers and classes that are: with a configuration they would look like its.
+fn flow_rules(args: &Args, rules: &flow_rules::Args) -> anyhow::Result<()> {
+    if args.host.config.is_some() {
+        return Err(exit::unusable(anyhow::anyhow!(
+            "flow-rules reads no configuration (--config): name the card (--device), as many --queues as there are workers, \
+             and every --class"
+        )));
+    }
+    exit::say(&rules.text(&args.host.root()?, args.json)?)
 }
 
 #[derive(Serialize)]
@@ -142,5 +153,18 @@ mod tests {
         assert_eq!(refused.to_string(), format!("--root {}: there is no such folder", absent.display()));
         assert_eq!(crate::exit::code(Err(refused)), ExitCode::from(crate::exit::UNUSABLE));
         assert!(look(folder.path().to_owned()).is_ok());
+    }
+
+    /// It would be believed to have been read.
+    #[test]
+    fn flow_rules_of_a_configuration_are_refused() {
+        let ask = |words: &[&str]| {
+            let all = ["doctor", "flow-rules", "--family", "ice"].iter().chain(words);
+            run(&Args::try_parse_from(all).unwrap())
+        };
+        let refused = ask(&["--config", "/nonexistent.toml"]).unwrap_err();
+        assert!(refused.to_string().starts_with("flow-rules reads no configuration (--config): "));
+        assert_eq!(crate::exit::code(Err(refused)), ExitCode::from(crate::exit::UNUSABLE));
+        assert!(ask(&[]).is_ok());
     }
 }
