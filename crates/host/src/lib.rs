@@ -22,7 +22,7 @@ mod root;
 mod translation;
 pub mod tune;
 
-pub use checks::{examine, explain, identifiers};
+pub use checks::{count, examine, explain, identifiers};
 pub use cpus::CpuSet;
 pub use facts::{
     CState, Cpu, CpuPlace, Ddp, Facts, Frequencies, HugePages, Interrupt, Iommu, Kernel, Link, Machine,

@@ -5,7 +5,7 @@ use crate::exit::{say, unusable};
 use anyhow::Context;
 use clap::Parser;
 use host::tune::{Kernel, Options, Record, UNDO_FILE, Undo, apply, plan, undo};
-use host::{CpuSet, Facts, Root};
+use host::{CpuSet, Facts, Root, count};
 
 /// What to change, and whether.
 #[derive(Parser)]
@@ -54,7 +54,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     say(&plan.text())?;
     match args.apply {
-        false => say(&format!("\n{} changes; nothing was changed (--apply does it)\n", plan.changes())),
+        false => {
+            let changes = count(plan.changes(), "change");
+            say(&format!("\n{changes}; nothing was changed (--apply does it)\n"))
+        }
         true => change(&root, &plan),
     }
 }
@@ -67,17 +70,19 @@ fn change(root: &Root, plan: &host::tune::Plan) -> anyhow::Result<()> {
     }
     let result = apply(plan, &mut Kernel(root.clone()), |undo| record.save(undo));
     match result {
-        Ok(applied) => {
-            let outcome = match applied.undo.len() {
-                0 => "nothing was changed: there is nothing to take back".to_owned(),
-                changes => format!("{changes} changes made; anchorline tune --undo takes them back"),
-            };
-            say(&format!("{}\n{outcome}\n", left_alone(&applied.left)))
-        }
+        Ok(applied) => say(&format!("{}\n{}\n", left_alone(&applied.left), made(applied.undo.len()))),
         Err(failure) => {
             keep(&record, &failure.remaining).with_context(|| failure.to_string())?;
             Err(failure.into())
         }
+    }
+}
+
+fn made(changes: usize) -> String {
+    match changes {
+        0 => "nothing was changed: there is nothing to take back".to_owned(),
+        1 => "1 change made; anchorline tune --undo takes it back".to_owned(),
+        _ => format!("{changes} changes made; anchorline tune --undo takes them back"),
     }
 }
 
@@ -89,7 +94,7 @@ fn change_back(root: &Root) -> anyhow::Result<()> {
     let changes = record.load().with_context(|| UNDO_FILE.to_owned())?;
     let undone = undo(&changes, &mut Kernel(root.clone()));
     let kept = keep(&record, &undone.remaining);
-    say(&format!("{}{} changes taken back\n", left_alone(&undone.left), undone.back))?;
+    say(&format!("{}{} taken back\n", left_alone(&undone.left), count(undone.back, "change")))?;
     kept?;
     let failed = undone.failed.join("; ");
     anyhow::ensure!(undone.remaining.is_empty(), "not changed back, so it stays in {UNDO_FILE}: {failed}");
@@ -118,7 +123,7 @@ mod tests {
     }
 
     /// A machine of two CPUs with an interrupt and a governor.
-    fn made() -> tempfile::TempDir {
+    fn machine() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in [
             ("sys/devices/system/cpu/online", "0-1\n"),
@@ -135,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_applied_once_and_undone() {
-        let folder = made();
+        let folder = machine();
         let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
         let governor = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor";
         tune(folder.path(), &["--workers", "1", "--dry-run"]).unwrap();
@@ -160,8 +165,14 @@ mod tests {
     }
 
     #[test]
+    fn one_change_is_one() {
+        assert_eq!(made(1), "1 change made; anchorline tune --undo takes it back");
+        assert_eq!(made(2), "2 changes made; anchorline tune --undo takes them back");
+    }
+
+    #[test]
     fn a_plan_without_changes_leaves_nothing_to_undo() {
-        let folder = made();
+        let folder = machine();
         for _ in 0..2 {
             tune(folder.path(), &["--apply"]).unwrap();
         }
@@ -171,7 +182,7 @@ mod tests {
     /// Gone for good, it would keep --undo from ever ending, and --apply from ever being taken again.
     #[test]
     fn an_undo_ends_although_an_interrupt_is_gone() {
-        let folder = made();
+        let folder = machine();
         let governor = folder.path().join("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor");
         tune(folder.path(), &["--workers", "1", "--apply"]).unwrap();
         fs::remove_dir_all(folder.path().join("proc/irq/9")).unwrap();
@@ -189,7 +200,7 @@ mod tests {
     /// It would be a plan for fewer workers than were asked for.
     #[test]
     fn workers_on_cpus_that_are_not_there_are_refused() {
-        let folder = made();
+        let folder = machine();
         for (workers, expected) in [
             ("7", "CPU 7 is not there or not online: name workers' CPUs of 0-1"),
             ("1,7-8", "CPUs 7-8 are not there or not online: name workers' CPUs of 0-1"),
@@ -202,7 +213,7 @@ mod tests {
 
     #[test]
     fn what_contradicts_itself_is_refused() {
-        let folder = made();
+        let folder = machine();
         for words in
             [["--apply", "--undo"], ["--apply", "--dry-run"], ["--apply", "--json"], ["--workers", "a-b"]]
         {

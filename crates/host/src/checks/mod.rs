@@ -98,7 +98,7 @@ pub fn identifiers() -> impl Iterator<Item = &'static str> {
 }
 
 /// `1 port`, `2 ports`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
+pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
