@@ -256,6 +256,23 @@ fn parts_of_a_node_have_their_places() {
     assert_eq!((alone.packets, alone.memory_mb), (vec![None], vec![]));
 }
 
+/// That a virtual machine shows no sibling does not say that there is none.
+#[test]
+fn who_shares_a_core_is_not_guessed() {
+    let told = |hypervisor: &str, threads: &str| {
+        let made = Made::new();
+        made.cpuinfo("AuthenticAMD", "an EPYC", hypervisor).file("/sys/devices/system/cpu/online", "0-1");
+        made.file("/sys/devices/system/cpu/smt/control", threads);
+        let node = Node { workers: vec![1], ..servers::node() };
+        let findings = examine(&made.facts(), Some(&node));
+        (of(&findings, "node.siblings")[0].state, of(&findings, "node.siblings")[0].found.clone())
+    };
+    let hidden = "not available here, because a virtual machine is not told what shares the core of CPU 1";
+    assert_eq!(told("hypervisor", "notsupported"), (State::NotAvailable, hidden.to_owned()));
+    let alone = (State::Good, "CPU 1 has its core to itself".to_owned());
+    assert_eq!((told("hypervisor", "off"), told("svm", "notsupported")), (alone.clone(), alone));
+}
+
 /// Ports of the kernel and of none.
 #[test]
 fn interfaces_of_ports_are_looked_for() {

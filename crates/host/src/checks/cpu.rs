@@ -136,7 +136,7 @@ fn threads(view: &View<'_>) -> Vec<Outcome> {
             "off",
             "BIOS: Processor Configuration, Hyper-Threading: enabled, as the published measurements had it",
         ),
-        _ if view.facts.machine.virtual_machine => {
+        _ if view.facts.hides_siblings() => {
             Outcome::not_here("a virtual machine is not told which of its CPUs share a core")
         }
         _ => Outcome::not_here("the processor has one thread a core"),

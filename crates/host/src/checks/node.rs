@@ -102,6 +102,9 @@ fn siblings(facts: &Facts, node: &Node) -> Vec<Outcome> {
         let busy: Vec<String> =
             others.filter(|sibling| !idle(sibling)).map(|sibling| sibling.to_string()).collect();
         Some(match (siblings.len(), busy.is_empty()) {
+            (0 | 1, _) if facts.hides_siblings() => {
+                Outcome::not_here(format!("a virtual machine is not told what shares the core of CPU {cpu}"))
+            }
             (0 | 1, _) => Outcome::good(format!("CPU {cpu} has its core to itself")),
             (_, true) => Outcome::good(format!("nothing is put on the sibling of CPU {cpu}")),
             (_, false) if busy.iter().all(|busy| node.workers.iter().any(|cpu| cpu.to_string() == *busy)) => {

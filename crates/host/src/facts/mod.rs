@@ -48,6 +48,13 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Whether this is a virtual machine whose CPUs may share cores without its being told.
+    pub fn hides_siblings(&self) -> bool {
+        let is_alone = self.topology.cpus.iter().all(|place| place.siblings.len() < 2);
+        let is_off = matches!(self.topology.smt.as_deref(), Some("off" | "forceoff"));
+        self.machine.virtual_machine && is_alone && !is_off
+    }
+
     /// Those of this machine, with what has to be measured.
     pub fn measured() -> Self {
         let mut facts = Self::read(&Root::system());
