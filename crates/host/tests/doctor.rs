@@ -145,6 +145,35 @@ fn those_cpus_are_to_be_fast_that_workers_have() {
     expect(None, badly, [OF_ALL, "CPUs 0-63: POLL 0 us, C1 1 us, C2 400 us on CPUs 0,2-7"]);
 }
 
+/// DPDK and the kernel look for it before `ice.pkg`, each for the card that has this serial number.
+#[test]
+fn a_package_for_one_card_goes_first() {
+    const FOLDER: &str = "/lib/firmware/intel/ice/ddp";
+    const OS: &str = "\0ICE OS Default Package\0";
+    const COMMS: &str = "\0ICE COMMS Package\0";
+    let told = |files: &[(&str, &str)]| {
+        let made = Made::new();
+        made.nic("0000:3b:00.0", ("0x8086", "0x1592"), ("vfio-pci", 0));
+        for (name, text) in files {
+            made.file(&format!("{FOLDER}/{name}"), text);
+        }
+        let findings = examine(&made.facts(), None);
+        let [package] = &of(&findings, "nic.package")[..] else { panic!("{findings:?}") };
+        (package.state, package.found.replace("0000:3b:00.0 (ice): ", "").replace(FOLDER, ""))
+    };
+    let said = |state, text: &str| (state, text.to_owned());
+    let (one, other) = ("ice-b49691ffff123456.pkg", "ice-b49691ffff654321.pkg");
+    let if_this =
+        "/ice-b49691ffff123456.pkg is the comms package, if the serial number in its name is this card's";
+    assert_eq!(told(&[("ice.pkg", OS), (one, COMMS)]), said(State::Good, if_this));
+    let unless = "/ice.pkg is not the comms package: no GTP-U, unless a file beside it has this card's serial number in its \
+                  name";
+    assert_eq!(told(&[("ice.pkg", OS), (one, COMMS), (other, OS)]), said(State::Warning, unless));
+    let none = "no ice.pkg under : safe mode, one queue";
+    assert_eq!(told(&[("ice-1.3.30.0.pkg", COMMS)]), said(State::Warning, none));
+    assert_eq!(told(&[("ice.pkg", COMMS)]), said(State::Good, "/ice.pkg is the comms package"));
+}
+
 /// A socket in two nodes, and a limit of sleep states on the command line.
 #[test]
 fn what_the_bios_and_the_command_line_changed_is_seen() {

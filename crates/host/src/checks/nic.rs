@@ -110,23 +110,27 @@ fn package(facts: &Facts, nic: &Nic) -> Option<Outcome> {
 
 fn comms(ddp: &Ddp, package: Package) -> Outcome {
     let loaded = ddp.ice.clone().unwrap_or_default();
+    // What is not compressed, and of the same name, goes first.
+    let stem = loaded.split_once(".pkg").map_or("/lib/firmware/intel/ice/ddp/ice", |(stem, _)| stem);
     let act = match &ddp.ice_spare {
-        Some(spare) => {
-            format!("ln -sf {spare} /lib/firmware/intel/ice/ddp/ice.pkg, then load the driver anew")
-        }
-        None => "get the comms package of the 800 series from Intel, as /lib/firmware/intel/ice/ddp/ice.pkg"
-            .to_owned(),
+        Some(spare) => format!("ln -sf {spare} {stem}.pkg, then load the driver anew"),
+        None => format!("get the comms package of the 800 series from Intel, as {stem}.pkg"),
+    };
+    let whose = match ddp.ice_by_serial.as_slice() {
+        [] => "",
+        several if several.contains(&loaded) => ", if the serial number in its name is this card's",
+        _ => ", unless a file beside it has this card's serial number in its name",
     };
     match (package, ddp.ice.is_some()) {
-        (Package::Present, _) => Outcome::good(format!("{loaded} is the comms package")),
+        (Package::Present, _) => Outcome::good(format!("{loaded} is the comms package{whose}")),
         (Package::Unknown, _) => {
-            Outcome::advice(format!("{loaded} is compressed: which package it is cannot be seen"), act)
+            Outcome::advice(format!("{loaded} is compressed: which package it is cannot be seen{whose}"), act)
         }
         (Package::Absent, true) => {
-            Outcome::warning(format!("{loaded} is not the comms package: no GTP-U"), act)
+            Outcome::warning(format!("{loaded} is not the comms package: no GTP-U{whose}"), act)
         }
         (Package::Absent, false) => {
-            Outcome::warning("no package under /lib/firmware/intel/ice/ddp: safe mode, one queue", act)
+            Outcome::warning("no ice.pkg under /lib/firmware/intel/ice/ddp: safe mode, one queue", act)
         }
     }
 }

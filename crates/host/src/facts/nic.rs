@@ -127,8 +127,11 @@ pub struct Ddp {
     pub i40e: Option<String>,
     /// What looks like that profile and is not loaded: it lies elsewhere, or is compressed.
     pub i40e_spare: Option<String>,
-    /// For the 800 series: the package that is loaded at the start.
+    /// For the 800 series: the package that is loaded at the start. That of the only serial number goes first, as with drivers.
     pub ice: Option<String>,
+    /// Those that drivers take for one card before any other, by its serial number in their name (which no file of the kernel
+    /// tells).
+    pub ice_by_serial: Vec<String>,
     /// Whether that one is the package for telecommunications (comms), by the name inside; `None` if unreadable.
     pub ice_is_comms: Option<bool>,
     /// A comms package that lies elsewhere and is not loaded by itself.
@@ -137,26 +140,34 @@ pub struct Ddp {
 
 impl Ddp {
     pub(super) fn read(root: &Root) -> Self {
-        let find = |folder: &str, wanted: &dyn Fn(&str) -> bool| {
+        let all = |folder: &str, wanted: &dyn Fn(&str) -> bool| -> Vec<String> {
             let roots = ["/lib/firmware/updates/intel", "/lib/firmware/intel"];
             let folders = roots.iter().map(|root| format!("{root}/{folder}"));
-            folders.into_iter().find_map(|folder| {
-                let name = root.list(&folder).into_iter().find(|name| wanted(name))?;
-                Some(format!("{folder}/{name}"))
-            })
+            let names = folders.flat_map(|folder| {
+                let names = root.list(&folder).into_iter().filter(|name| wanted(name));
+                names.map(|name| format!("{folder}/{name}")).collect::<Vec<_>>()
+            });
+            names.collect()
         };
+        let find = |folder: &str, wanted: &dyn Fn(&str) -> bool| all(folder, wanted).into_iter().next();
         let is_gtp = |name: &str| {
             let name = name.to_ascii_lowercase();
             name.contains("gtp") && (name.contains(".pkg") || name.ends_with(".zip"))
         };
         let elsewhere = ["i40e/ddp", "i40e"].iter().find_map(|folder| find(folder, &is_gtp));
-        let ice = find("ice/ddp", &|name| name.starts_with("ice.pkg"))
-            .or_else(|| find("ice/ddp", &|name| name.starts_with("ice-")));
+        let ice = find("ice/ddp", &|name| name.starts_with("ice.pkg"));
+        let ice_by_serial = all("ice/ddp", &is_by_serial);
+        let ice = match (ice_by_serial.as_slice(), ice) {
+            ([only], _) => Some(only.clone()),
+            (_, Some(ice)) => Some(ice),
+            (several, None) => several.first().cloned(),
+        };
         Self {
             i40e: root.exists(I40E_PROFILE).then(|| I40E_PROFILE.to_owned()),
             i40e_spare: elsewhere.filter(|path| path != I40E_PROFILE),
             ice_is_comms: ice.as_ref().and_then(|path| contains(root, path, b"COMMS Package")),
             ice,
+            ice_by_serial,
             ice_spare: find("ice/ddp-comms", &|name| name.contains("comms")),
         }
     }
@@ -174,6 +185,14 @@ impl Ddp {
             _ => Package::Unknown,
         }
     }
+}
+
+/// `ice-` and 16 hexadecimal digits. Others have a version there, and are loaded by the name `ice.pkg` alone.
+fn is_by_serial(name: &str) -> bool {
+    let serial = name.strip_prefix("ice-").and_then(|name| name.split_once(".pkg"));
+    serial.is_some_and(|(serial, _)| {
+        serial.len() == 16 && serial.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
 }
 
 fn contains(root: &Root, path: &str, wanted: &[u8]) -> Option<bool> {
