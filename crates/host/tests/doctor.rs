@@ -174,6 +174,29 @@ fn a_package_for_one_card_goes_first() {
     assert_eq!(told(&[("ice.pkg", COMMS)]), said(State::Good, "/ice.pkg is the comms package"));
 }
 
+/// One driver runs virtual functions of both series; its rules are those of one.
+#[test]
+fn a_function_of_a_700_series_is_not_told_that_it_should_hash() {
+    let told = |device: &str| {
+        let made = servers::xeon();
+        made.nic("0000:af:02.0", ("0x8086", device), ("vfio-pci", 1));
+        let mut node = servers::node();
+        node.ports[0].device = "0000:af:02.0".to_owned();
+        let findings = examine(&made.facts(), Some(&node));
+        let steering = of(&findings, "nic.steering");
+        let steering = steering.iter().find(|one| one.found.starts_with("0000:af:02.0 (iavf)")).unwrap();
+        (steering.found.clone(), steering.act.clone(), of(&findings, "node.steering")[0].state)
+    };
+    for device in ["0x154c", "0x1571", "0x37cd"] {
+        let (found, act, of_port) = told(device);
+        assert!(found.ends_with("packets are handed over by software"), "{device}: {found}");
+        assert!(act.ends_with("hash = \"inner\""), "{device}: {act}");
+        assert_eq!(of_port, State::Advice, "{device}");
+    }
+    let (found, _, of_port) = told("0x1889");
+    assert!(found.contains("should hash inside GTP-U") && of_port == State::Good, "{found}");
+}
+
 /// A socket in two nodes, and a limit of sleep states on the command line.
 #[test]
 fn what_the_bios_and_the_command_line_changed_is_seen() {

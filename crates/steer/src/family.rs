@@ -67,6 +67,12 @@ impl Family {
         }
     }
 
+    /// Whether a PCI vendor and device are a virtual function of the Intel 700 series. The driver is that of the 800 series', and
+    /// takes none of its rules there: they are the host's to make, and that of a 700 series makes none for others.
+    pub const fn is_function_of_700(vendor: u16, device: u16) -> bool {
+        vendor == 0x8086 && matches!(device, 0x154c | 0x1571 | 0x37cd)
+    }
+
     const fn of_intel(device: u16) -> Self {
         match device {
             0x154c | 0x1571 | 0x37cd | 0x1889 => Self::Iavf,
@@ -172,6 +178,7 @@ mod tests {
             (0x8086, 0x158b, Family::I40e),
             (0x8086, 0x1592, Family::Ice),
             (0x8086, 0x1889, Family::Iavf),
+            (0x8086, 0x154c, Family::Iavf),
             (0x8086, 0x10fb, Family::Ixgbe),
             (0x15b3, 0x1017, Family::Mlx5),
             (0x15b3, 0x1003, Family::Other),
@@ -181,6 +188,15 @@ mod tests {
         ] {
             assert_eq!(Family::of_pci(vendor, device), family, "{vendor:04x}:{device:04x}");
         }
+    }
+
+    #[test]
+    fn functions_of_the_700_series_are_told_apart() {
+        for device in [0x154c, 0x1571, 0x37cd] {
+            assert!(Family::is_function_of_700(0x8086, device));
+            assert_eq!(Family::of_pci(0x8086, device), Family::Iavf);
+        }
+        assert!(!Family::is_function_of_700(0x8086, 0x1889) && !Family::is_function_of_700(0x15b3, 0x154c));
     }
 
     #[test]

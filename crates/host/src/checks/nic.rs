@@ -70,7 +70,7 @@ fn each(view: &View<'_>, ask: fn(&Facts, &Nic) -> Option<Outcome>) -> Vec<Outcom
 fn steering(facts: &Facts, nic: &Nic) -> Option<Outcome> {
     /// As many as matter for the question.
     const WORKERS: u16 = 2;
-    let abilities = Abilities::of(nic.family, facts.ddp.package(nic.family), WORKERS);
+    let abilities = Abilities::of(nic.family, facts.ddp.package(nic), WORKERS);
     let decision = decide(abilities, WORKERS);
     let rules = format!("anchorline doctor flow-rules --family {} prints its rules", nic.family);
     Some(match (decision.mode, nic.family) {
@@ -82,6 +82,9 @@ fn steering(facts: &Facts, nic: &Nic) -> Option<Outcome> {
         (Mode::Software, family) => Outcome::advice(
             format!("{}: packets are handed over by software", decision.reason),
             match family {
+                _ if nic.is_function_of_700() => {
+                    "of a 700 series: where its host has loaded the profile and the card hashes inside GTP-U, hash = \"inner\""
+                }
                 Family::I40e | Family::Ice => "as nic.package says: with it this card looks into GTP-U",
                 _ => "a card that looks into GTP-U: Intel E810 or X710 with its package, ConnectX-6",
             },
@@ -91,7 +94,7 @@ fn steering(facts: &Facts, nic: &Nic) -> Option<Outcome> {
 
 fn package(facts: &Facts, nic: &Nic) -> Option<Outcome> {
     let ddp = &facts.ddp;
-    match (nic.family, ddp.package(nic.family)) {
+    match (nic.family, ddp.package(nic)) {
         (Family::I40e, Package::Present) => Some(Outcome::good(ddp.i40e.clone().unwrap_or_default())),
         (Family::I40e, _) => Some(match &ddp.i40e_spare {
             Some(spare) => Outcome::warning(

@@ -264,7 +264,7 @@ fn steering(facts: &Facts, node: &Node) -> Vec<Outcome> {
                 "a card that does, for more than one worker",
             );
         };
-        let decision = decide(Abilities::of(nic.family, facts.ddp.package(nic.family), workers), workers);
+        let decision = decide(Abilities::of(nic.family, facts.ddp.package(nic), workers), workers);
         match decision.mode {
             steer::Mode::Software => {
                 Outcome::advice(format!("{name}: {}", decision.reason), "as nic.steering says")

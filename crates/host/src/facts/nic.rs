@@ -103,6 +103,11 @@ impl Nic {
         })
     }
 
+    /// Whether it is a virtual function of the Intel 700 series, which has the driver of the 800 series' without its rules.
+    pub fn is_function_of_700(&self) -> bool {
+        Family::is_function_of_700(self.id.0, self.id.1)
+    }
+
     /// Whether a driver for user space has it.
     pub fn in_user_space(&self) -> bool {
         matches!(self.driver.as_deref(), Some("vfio-pci" | "uio_pci_generic" | "igb_uio"))
@@ -172,9 +177,10 @@ impl Ddp {
         }
     }
 
-    /// Whether a family's package is there.
-    pub fn package(&self, family: Family) -> Package {
-        match family {
+    /// Whether a card's package is there. What a host of the 700 series has loaded, its virtual functions take no rules for.
+    pub fn package(&self, nic: &Nic) -> Package {
+        match nic.family {
+            Family::Iavf if nic.is_function_of_700() => Package::Absent,
             Family::I40e if self.i40e.is_some() => Package::Present,
             Family::I40e => Package::Absent,
             Family::Ice => match (&self.ice, self.ice_is_comms) {
