@@ -69,9 +69,11 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
         bail!("steering needs two CPUs, one for each of two workers; one can be used here");
     };
     let memory = Memory::new(1, PACKETS)?;
+    let hz = memory.eal.tsc_hz();
+    // Before this thread is left one CPU of them.
+    let described = machine::describe(hz);
     machine::pin(*first)?;
     let _thread = memory.eal.register_thread()?;
-    let hz = memory.eal.tsc_hz();
     let team = Team { eal: memory.eal, cpus: &cpus, hz };
     let mut entries = Vec::new();
     let spinner = contest::spinner("sessions of all modes".to_owned());
@@ -86,7 +88,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let share = plan.share_of_one(team.workers());
     let mut beside = Beside::new(&share, memory.pool()?, &mut tools.rack)?;
     trials(&team, plan, &mut entries, (&mut tools, &mut beside))?;
-    let mut report = Report::new("steering", plan, machine::describe(hz));
+    let mut report = Report::new("steering", plan, described);
     report.compare(&beside.score(&[]), hz);
     report.mean_bytes = rounded(tools.bytes as f64 / tools.packets.max(1) as f64);
     (report.compared, report.balanced, report.loss) = (tools.sampler.compared(), true, Some(0.0));
