@@ -45,7 +45,7 @@ mod spans;
 
 pub use classifier::{Classifier, Outcome, Shape};
 pub use compile::compile;
-pub use pattern::{HostPattern, PathPattern, PatternError};
+pub use pattern::{HostPattern, PathPattern, PatternError, behind_scheme};
 pub use problem::Problem;
 pub use rule::{Conditions, Facts, Layer, PortRange, Rule};
 

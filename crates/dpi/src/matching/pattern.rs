@@ -4,6 +4,7 @@ use super::limits::PATTERN_BYTES;
 use crate::extract::NAME_MAX;
 use memchr::memmem;
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// Which hosts. In lower case.
@@ -42,6 +43,9 @@ pub enum PatternError {
     /// Something that no host has.
     #[error("'{0}' is in no host name")]
     Character(char),
+    /// A port, which is no part of what clients say is the host.
+    #[error("a host stands without its port; say port=... beside it")]
+    Port,
     /// Two dots, or one at the end.
     #[error("a label of the name is empty")]
     Label,
@@ -60,6 +64,15 @@ impl HostPattern {
             Self::Glob(form) => has_form(host, form.as_bytes()),
         }
     }
+
+    /// Whether IPv6 addresses can be of it, which alone have colons.
+    fn is_of_addresses(&self) -> bool {
+        match self {
+            Self::Exact(name) | Self::Domain(name) => name.parse::<Ipv6Addr>().is_ok(),
+            Self::Below(_) => false,
+            Self::Glob(form) => form.bytes().all(|byte| byte.is_ascii_hexdigit() || b":.*".contains(&byte)),
+        }
+    }
 }
 
 fn is_below(host: &[u8], domain: &[u8]) -> bool {
@@ -74,15 +87,42 @@ impl FromStr for HostPattern {
         if text.len() > NAME_MAX {
             return Err(PatternError::Long(NAME_MAX));
         }
+        if has_port(&text) {
+            return Err(PatternError::Port);
+        }
+        let text = in_brackets(&text).unwrap_or(&text);
         let (make, name): (fn(Box<str>) -> Self, &str) =
             match (text.strip_prefix("*."), text.strip_prefix('.')) {
                 (Some(domain), _) if !domain.contains('*') => (Self::Below, domain),
                 (_, Some(domain)) if !domain.contains('*') => (Self::Domain, domain),
-                _ if text.contains('*') => (Self::Glob, &text),
-                _ => (Self::Exact, &text),
+                _ if text.contains('*') => (Self::Glob, text),
+                _ => (Self::Exact, text),
             };
-        check_name(name).map(|()| make(name.into()))
+        check_name(name)?;
+        let pattern = make(name.into());
+        let is_possible = !name.contains(':') || pattern.is_of_addresses();
+        is_possible.then_some(pattern).ok_or(PatternError::Character(':'))
     }
+}
+
+/// Whether a host says its port: `a.example:443`, `[2001:db8::1]:443`.
+fn has_port(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && (host.ends_with(']') || !host.contains(':'))
+    })
+}
+
+/// An address as URLs write it (RFC 3986 3.2.2). Of flows it is known without the brackets.
+fn in_brackets(text: &str) -> Option<&str> {
+    let address = text.strip_prefix('[')?.strip_suffix(']')?;
+    address.parse::<Ipv6Addr>().is_ok().then_some(address)
+}
+
+/// What follows `http://` or `https://` in a URL, or all of it. Flows show no scheme, so none is looked for.
+pub fn behind_scheme(url: &str) -> &str {
+    let is_known = |scheme: &str| ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    url.split_once("://").filter(|(scheme, _)| is_known(scheme)).map_or(url, |(_, rest)| rest)
 }
 
 fn check_name(name: &str) -> Result<(), PatternError> {
@@ -93,7 +133,6 @@ fn check_name(name: &str) -> Result<(), PatternError> {
     if let Some(wrong) = name.chars().find(|letter| !allowed(letter)) {
         return Err(PatternError::Character(wrong));
     }
-    // With a colon it is an IPv6 address.
     let labels = name.split('.').all(|label| !label.is_empty());
     if labels { Ok(()) } else { Err(PatternError::Label) }
 }
@@ -225,6 +264,31 @@ mod tests {
         assert_eq!(matching(".a.example"), [1, 1, 0, 0]);
         assert_eq!(matching("*a.example"), [1, 1, 1, 0]);
         assert_eq!(matching("*"), [1, 1, 1, 1]);
+    }
+
+    /// What clients say is the host has lost its port and its brackets when it is compared.
+    #[test]
+    fn colons_are_those_of_addresses() {
+        let read = |text: &str| text.parse::<HostPattern>();
+        for (text, host) in [
+            ("2001:DB8::1", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            (".2001:db8::1", "2001:db8::1"),
+            ("::ffff:192.0.2.1", "::ffff:192.0.2.1"),
+            ("2001:db8:*", "2001:db8:7::1"),
+            ("2001:*", "2001:db8:7::1"),
+        ] {
+            assert!(read(text).unwrap().matches(host.as_bytes()), "{text}");
+        }
+        for text in
+            ["a.example:443", "*.a.example:8080", "192.0.2.1:80", "[2001:db8::1]:80", "*:443", "dead:1"]
+        {
+            assert_eq!(read(text), Err(PatternError::Port), "{text}");
+        }
+        for text in ["a.example:", "a.example:*", "ftp:", "cdn*:a", "*.2001:db8::1", "1:2:3", "2001:db8::x"] {
+            assert_eq!(read(text), Err(PatternError::Character(':')), "{text}");
+        }
+        assert_eq!(read("[a.example]"), Err(PatternError::Character('[')));
     }
 
     #[test]

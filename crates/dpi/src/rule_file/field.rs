@@ -1,7 +1,7 @@
 //! Keys and values of a rule.
 
 use super::error::{Mistakes, What, Why};
-use crate::matching::{Conditions, Layer, PortRange, Rule};
+use crate::matching::{Conditions, Layer, PortRange, Rule, behind_scheme};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -118,14 +118,18 @@ impl Fields {
         }
     }
 
-    /// One host with one path.
+    /// One host with one path, as browsers show it or without the scheme.
     fn url(&mut self, value: &str) -> Result<(), What> {
         if !self.when.hosts.is_empty() || !self.when.paths.is_empty() {
             return Err(What::Twice("url"));
         }
         let refuse = |why| What::Value { key: "url", value: value.to_owned(), why };
-        let at = value.find('/').ok_or_else(|| refuse(Why::Allowed("a host, then a path: a.example/b*")))?;
-        let (host, path) = value.split_at_checked(at).unwrap_or_default();
+        let plain = behind_scheme(value);
+        let at = plain.find('/').ok_or_else(|| refuse(Why::Allowed("a host, then a path: a.example/b*")))?;
+        let (host, path) = plain.split_at_checked(at).unwrap_or_default();
+        if host.ends_with(':') && path.starts_with("//") {
+            return Err(refuse(Why::Allowed("it begins with http:// or https://, or with a host")));
+        }
         self.when.hosts.push(host.parse().map_err(|why| refuse(Why::Pattern(why)))?);
         self.when.paths.push(path.parse().map_err(|why| refuse(Why::Pattern(why)))?);
         Ok(())

@@ -15,7 +15,7 @@
 //! | `application` | the name that PDRs ask for as Application ID | |
 //! | `host` | `a.example` (this host), `*.a.example` (all below), `.a.example` (both), `img*.a.example` | with commas |
 //! | `path` | `/a` (this path), `/a*` (all that begin so), `*.mp4`, `/a*b`; the query belongs to it | `path=` again |
-//! | `url` | a host, then a path: `a.example/b*` | |
+//! | `url` | a host, then a path: `a.example/b*`; `http://` or `https://` before it says nothing more | |
 //! | `host-regex`, `url-regex` | a regular expression, found anywhere unless anchored by `^` and `$`; bytes, no look-around | |
 //! | `network` | of the server: `192.0.2.0/24`, or an address | with commas |
 //! | `port` | of the server: `443`, `5000-5999` | with commas |

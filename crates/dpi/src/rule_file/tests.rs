@@ -76,6 +76,23 @@ fn every_mistake_is_told_with_its_line() {
     assert!(mistakes("colour=red").starts_with("line 1: \"colour\" is no key; keys are id, precedence"));
 }
 
+#[test]
+fn a_url_may_be_as_browsers_show_it() {
+    let read = |url: &str| read_lines(&format!("id=1 precedence=1 rating-group=1 {url}")).unwrap();
+    let plain = read("host=a.example path=/b*");
+    for url in ["a.example/b*", "http://a.example/b*", "HTTPS://A.example/b*"] {
+        assert_eq!(read(&format!("url={url}")), plain, "{url}");
+    }
+    assert_eq!(read("url=http://[2001:db8::1]/b"), read("host=2001:db8::1 path=/b"));
+    let refused = |condition: &str| mistakes(&format!("id=1 precedence=1 rating-group=1 {condition}"));
+    let port = "a host stands without its port; say port=... beside it";
+    assert_eq!(refused("host=a.example:443"), format!("line 1: host \"a.example:443\": {port}"));
+    let url = "http://a.example:8080/b";
+    assert_eq!(refused(&format!("url={url}")), format!("line 1: url \"{url}\": {port}"));
+    let told = "it begins with http:// or https://, or with a host";
+    assert_eq!(refused("url=ftp://a.example/b"), format!("line 1: url \"ftp://a.example/b\": {told}"));
+}
+
 /// Whoever has put right what is told has a file that is right.
 #[test]
 fn all_mistakes_are_told_at_once() {

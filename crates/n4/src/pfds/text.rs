@@ -1,7 +1,7 @@
 //! URLs and names of hosts as PFDs have them: as they stand, with `*` for anything, or as a regular expression
 //! (TS 29.251 6.4.3.8 and 6.4.3.9 leave open which, so the letters tell).
 
-use dpi::matching::{HostPattern, PathPattern};
+use dpi::matching::{HostPattern, PathPattern, behind_scheme};
 
 /// Which hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn url(text: &str) -> Option<Url> {
     if is_regex(text) {
         return Some(Url::Regex(without_scheme(text)));
     }
-    let text = scheme(text).map_or(text, |(_, rest)| rest);
+    let text = behind_scheme(text);
     let at = text.find('/').unwrap_or(text.len());
     let (host, path) = text.split_at_checked(at)?;
     let host = match host.strip_suffix(":80").or(host.strip_suffix(":443")).unwrap_or(host) {
@@ -100,12 +100,6 @@ fn lower_case(regex: &str) -> String {
     regex.chars().map(&mut letter).collect()
 }
 
-/// A scheme that the text begins with, and what follows it.
-fn scheme(text: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = text.split_once("://")?;
-    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some((scheme, rest))
-}
-
 /// Schemes as expressions say them. Flows show none, so none is looked for.
 const SCHEMES: [&str; 7] =
     ["https?://", "http(s)?://", "(http|https)://", "(https|http)://", "http[s]?://", "https://", "http://"];
@@ -134,7 +128,7 @@ mod tests {
         assert_eq!(host("*.a.example"), pattern("*.a.example"));
         assert_eq!(host(r"^CDN\D\.A\.example$"), regex(r"^cdn\D\.a\.example$"));
         assert_eq!(host(".*a.example"), regex(".*a.example"));
-        assert_eq!((host(""), host("a b"), host("a..b")), (None, None, None));
+        assert_eq!((host(""), host("a b"), host("a..b"), host("a.example:443")), (None, None, None, None));
     }
 
     #[test]
