@@ -47,6 +47,16 @@ pub enum What {
     /// A rule for all flows with conditions.
     #[error("\"any\" stands with conditions")]
     NotAny,
+    /// Conditions that no flow has together.
+    #[error("{one} and {other} contradict each other: {why}")]
+    Contradiction {
+        /// One of them.
+        one: String,
+        /// The other.
+        other: String,
+        /// Why no flow has both.
+        why: String,
+    },
     /// A rule that is refused when all are seen together.
     #[error(transparent)]
     Rule(#[from] Problem),

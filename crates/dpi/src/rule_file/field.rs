@@ -13,7 +13,7 @@ pub(super) const KEYS: [&str; 17] = [
 ];
 
 /// Protocols that have a name here.
-pub(super) const PROTOCOLS: [(&str, u8); 6] =
+const PROTOCOLS: [(&str, u8); 6] =
     [("tcp", 6), ("udp", 17), ("sctp", 132), ("icmp", 1), ("icmpv6", 58), ("esp", 50)];
 
 /// So many of [`KEYS`], the first, are needed; conditions are those from here on, but for the last.
@@ -174,6 +174,12 @@ impl Fields {
 /// Keys that every rule has.
 pub(super) fn needed() -> impl Iterator<Item = &'static str> {
     KEYS.into_iter().take(NEEDED)
+}
+
+/// A protocol as the key `protocol` says it.
+pub(super) fn protocol_name(number: u8) -> String {
+    let known = PROTOCOLS.into_iter().find(|(_, known)| *known == number);
+    known.map_or_else(|| number.to_string(), |(name, _)| name.to_owned())
 }
 
 /// Whether several values of a key stand with commas between, in a line. Paths may have commas of their own.

@@ -1,7 +1,7 @@
 //! A rule in a line, both ways.
 
 use super::error::What;
-use super::field::{Fields, PROTOCOLS, is_flag, is_list};
+use super::field::{Fields, is_flag, is_list, protocol_name};
 use crate::matching::{Conditions, Rule};
 use std::fmt::{self, Display, Write};
 
@@ -94,10 +94,7 @@ fn write_conditions(f: &mut fmt::Formatter<'_>, when: &Conditions) -> fmt::Resul
     };
     write_list(f, "port", &when.ports.iter().map(port).collect::<Vec<_>>())?;
     if let Some(number) = when.protocol {
-        match PROTOCOLS.into_iter().find(|(_, known)| *known == number) {
-            Some((name, _)) => write!(f, " protocol={name}")?,
-            None => write!(f, " protocol={number}")?,
-        }
+        write!(f, " protocol={}", protocol_name(number))?;
     }
     write_list(f, "layer", &when.layers)?;
     f.write_str(if when.ech { " ech" } else { "" })?;

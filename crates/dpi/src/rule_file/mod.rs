@@ -35,6 +35,7 @@
 //! else is wrong with it, too.
 
 mod category;
+mod contradiction;
 mod error;
 mod field;
 mod line;
@@ -86,6 +87,14 @@ impl RuleFile {
             }
         }
         mistakes
+    }
+
+    /// Where a rule can match nothing; told only of files, as what is made of PFDs is as its sender wants it.
+    fn contradictions(&self) -> impl Iterator<Item = Mistake> {
+        let each = self.rules.iter().zip(&self.lines);
+        each.flat_map(|(rule, &line)| {
+            contradiction::of(&rule.when).into_iter().map(move |what| Mistake { line, what })
+        })
     }
 
     /// Builds the classifier.
@@ -213,6 +222,14 @@ impl Reading {
 
     fn checked(mut self) -> Result<(RuleFile, Classifier), Mistakes> {
         self.mistakes.extend(self.file.reserved());
+        // Where a layer was not understood, it may be the one that is missing.
+        let is_sure = |line| {
+            let of_layer = |what: &What| matches!(what, What::Value { key: "layer", .. });
+            !self.mistakes.iter().any(|mistake| mistake.line == line && of_layer(&mistake.what))
+        };
+        let contradictions = self.file.contradictions().filter(|mistake| is_sure(mistake.line));
+        let contradictions: Vec<_> = contradictions.take(Mistakes::MAX).collect();
+        self.mistakes.extend(contradictions);
         let built = self.file.build().map_err(|refused| self.mistakes.extend(refused));
         match built {
             Ok(classifier) if self.mistakes.is_empty() => Ok((self.file, classifier)),

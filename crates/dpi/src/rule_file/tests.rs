@@ -93,6 +93,66 @@ fn a_url_may_be_as_browsers_show_it() {
     assert_eq!(refused("url=ftp://a.example/b"), format!("line 1: url \"ftp://a.example/b\": {told}"));
 }
 
+#[test]
+fn what_no_flow_can_be_is_refused_with_what_contradicts_what() {
+    let refused = |conditions: &str| {
+        let line = format!("id=1 precedence=1 rating-group=1 {conditions}");
+        check_lines(&line).map_or_else(|mistakes| mistakes.to_string(), |_| String::new())
+    };
+    let seen = "only layer=http shows what is asked for";
+    for (conditions, told) in [
+        ("path=/b layer=tls", format!("a path and layer=tls contradict each other: {seen}")),
+        (
+            "url=a.example/b layer=tls,quic",
+            format!("a path and layer=tls,quic contradict each other: {seen}"),
+        ),
+        ("url-regex=^a layer=dns", format!("url-regex and layer=dns contradict each other: {seen}")),
+        (
+            "protocol=udp layer=http",
+            "protocol=udp and layer=http contradict each other: http is over tcp".to_owned(),
+        ),
+        (
+            "protocol=tcp layer=quic,rtp",
+            "protocol=tcp and layer=quic,rtp contradict each other: quic or rtp is over udp".to_owned(),
+        ),
+        (
+            "protocol=132 layer=tls,quic",
+            "protocol=sctp and layer=tls,quic contradict each other: tls or quic is over tcp or udp"
+                .to_owned(),
+        ),
+        (
+            "protocol=udp path=/b",
+            "protocol=udp and a path contradict each other: requests in the clear are over tcp".to_owned(),
+        ),
+        (
+            "ech layer=http",
+            "ech and layer=http contradict each other: only layer=tls and layer=quic have a ClientHello"
+                .to_owned(),
+        ),
+        (
+            "ech protocol=icmp",
+            "protocol=icmp and ech contradict each other: a ClientHello is over tcp or udp".to_owned(),
+        ),
+        (
+            "ech path=/b",
+            "a path and ech contradict each other: a request in the clear has no ClientHello".to_owned(),
+        ),
+    ] {
+        assert_eq!(refused(conditions), format!("line 1: {told}"), "{conditions}");
+    }
+    for right in [
+        "path=/b layer=tls,http",
+        "protocol=tcp layer=dns",
+        "protocol=udp layer=tls,quic ech",
+        "path=/b protocol=tcp",
+    ] {
+        assert_eq!(refused(right), "", "{right}");
+    }
+    assert_eq!(refused("path=/b layer=tls,htp").lines().count(), 1, "who knows what it should be");
+    // Packet flow descriptions are as their sender wants them.
+    assert!(read_lines("id=1 precedence=1 rating-group=1 path=/b layer=tls").is_ok());
+}
+
 /// Whoever has put right what is told has a file that is right.
 #[test]
 fn all_mistakes_are_told_at_once() {
