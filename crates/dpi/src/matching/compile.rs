@@ -35,7 +35,7 @@ pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
             let refused = if problems.is_empty() { draft.add(rule) } else { draft.parts_of(rule).map(drop) };
             problems.extend(refused.err().into_iter().flatten().map(|problem| (place, problem)));
         }
-        if problems.len() >= most {
+        if problems.len() >= most || problems.last().is_some_and(|(_, problem)| problem.is_of_all()) {
             break;
         }
     }
@@ -97,7 +97,10 @@ impl Draft {
         match (host, url, application) {
             (Ok(host), Ok(url), Ok(application)) => Ok(([host, url], application)),
             (host, url, application) => {
-                Err([host.err(), url.err(), application.err()].into_iter().flatten().collect())
+                let mut problems: Vec<_> =
+                    [host.err(), url.err(), application.err()].into_iter().flatten().collect();
+                problems.dedup();
+                Err(problems)
             }
         }
     }

@@ -43,12 +43,20 @@ pub enum PatternError {
     /// Something that no host has.
     #[error("'{0}' is in no host name")]
     Character(char),
+    /// A letter of other scripts, which names have in another form (RFC 5890 2.3.2.1).
+    #[error(
+        "'{0}' is in no host name as clients say it; names of other letters are written with xn-- (punycode)"
+    )]
+    Letter(char),
     /// A port, which is no part of what clients say is the host.
     #[error("a host stands without its port; say port=... beside it")]
     Port,
-    /// Two dots, or one at the end.
+    /// Two dots.
     #[error("a label of the name is empty")]
     Label,
+    /// The dot of the root, without which names are compared.
+    #[error("a name stands without its last dot")]
+    LastDot,
     /// Something no request has.
     #[error("a path begins with / or *, and is of printable ASCII without spaces")]
     Path,
@@ -131,10 +139,15 @@ fn check_name(name: &str) -> Result<(), PatternError> {
     }
     let allowed = |letter: &char| letter.is_ascii_alphanumeric() || "-_.*:".contains(*letter);
     if let Some(wrong) = name.chars().find(|letter| !allowed(letter)) {
-        return Err(PatternError::Character(wrong));
+        let why = if wrong.is_ascii() { PatternError::Character } else { PatternError::Letter };
+        return Err(why(wrong));
     }
-    let labels = name.split('.').all(|label| !label.is_empty());
-    if labels { Ok(()) } else { Err(PatternError::Label) }
+    let are_labels = |name: &str| name.split('.').all(|label| !label.is_empty());
+    match name.strip_suffix('.') {
+        Some(rest) if are_labels(rest) => Err(PatternError::LastDot),
+        _ if are_labels(name) => Ok(()),
+        _ => Err(PatternError::Label),
+    }
 }
 
 impl fmt::Display for HostPattern {
@@ -297,7 +310,9 @@ mod tests {
         assert_eq!(host(""), PatternError::Empty);
         assert_eq!(host("."), PatternError::Empty);
         assert_eq!(host("a..b"), PatternError::Label);
-        assert_eq!(host("a."), PatternError::Label);
+        assert_eq!(host("a.example."), PatternError::LastDot);
+        assert_eq!((host("a.."), host("..")), (PatternError::Label, PatternError::Label));
+        assert_eq!(host("münchen.example"), PatternError::Letter('ü'));
         assert_eq!(host("a/b"), PatternError::Character('/'));
         assert_eq!(host(&"a".repeat(254)), PatternError::Long(253));
         let path = |text: &str| text.parse::<PathPattern>().unwrap_err();

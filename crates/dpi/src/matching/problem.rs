@@ -42,8 +42,19 @@ pub enum Problem {
     )]
     LooseRegexes,
     /// More memory for regular expressions than [`limits::ALL_REGEX_BYTES`].
-    #[error("the regular expressions up to this rule take more than {} MiB", limits::ALL_REGEX_BYTES >> 20)]
+    #[error(
+        "the regular expressions up to this rule take more than {} MiB, so no more are looked at; host= and path= take \
+         little, with * in them, too",
+        limits::ALL_REGEX_BYTES >> 20
+    )]
     AllRegexes,
+}
+
+impl Problem {
+    /// Whether it is one of all rules, which each that follows would have as well.
+    pub(super) const fn is_of_all(&self) -> bool {
+        matches!(self, Self::Applications | Self::AllRegexes)
+    }
 }
 
 /// What each rule alone, or its number, tells.

@@ -33,7 +33,7 @@ impl Category {
     pub fn rules(&self, place: u32, text: &str) -> Result<Vec<Rule>, Mistakes> {
         let mut hosts: Vec<HostPattern> = vec![];
         let mut mistakes = vec![];
-        for (line, number) in text.lines().zip(1..) {
+        for (line, number) in super::plain(text).lines().zip(1..) {
             let host = line.split('#').next().unwrap_or_default().trim();
             if host.is_empty() {
                 continue;
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_host_stands_for_all_below_it() {
-        let text = "# of games\nGames.example\n\n=play.example # alone\n*.cdn.example\n";
+        let text = "\u{feff}# of games\nGames.example\n\n=play.example # alone\n*.cdn.example\n";
         let rules = category().rules(3, text).unwrap();
         assert_eq!((rules.len(), rules[0].id, rules[0].precedence), (1, 4_100_030_000, 500));
         let classifier = compile(&rules).unwrap();

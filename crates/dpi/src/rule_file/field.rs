@@ -125,6 +125,9 @@ impl Fields {
         }
         let refuse = |why| What::Value { key: "url", value: value.to_owned(), why };
         let plain = behind_scheme(value);
+        if plain.starts_with('/') {
+            return Err(refuse(Why::Allowed("a URL begins with a host; path= is for paths of any host")));
+        }
         let at = plain.find('/').ok_or_else(|| refuse(Why::Allowed("a host, then a path: a.example/b*")))?;
         let (host, path) = plain.split_at_checked(at).unwrap_or_default();
         if host.ends_with(':') && path.starts_with("//") {

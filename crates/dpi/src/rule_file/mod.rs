@@ -148,6 +148,11 @@ pub fn check_csv(text: &str) -> Result<(RuleFile, Classifier), Mistakes> {
     Reading::of_csv(text).checked()
 }
 
+/// A text without the mark of its encoding that some editors put before it.
+fn plain(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 type Row = (u64, Result<Option<Fields>, What>);
 
 /// What was read of a file.
@@ -162,7 +167,7 @@ struct Reading {
 
 impl Reading {
     fn of_lines(text: &str) -> Self {
-        let lines = text.lines().zip(1..).map(|(line, number)| (number, Ok(line::fields(line))));
+        let lines = plain(text).lines().zip(1..).map(|(line, number)| (number, Ok(line::fields(line))));
         Self::default().read(text, lines)
     }
 

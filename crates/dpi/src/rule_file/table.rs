@@ -12,7 +12,9 @@ pub(super) fn rows(text: &str) -> (impl Iterator<Item = Row>, Vec<Mistake>) {
     let mut lines = Lines { text: text.as_bytes(), at: 0, line: 1 };
     let mut empty = Fields::default();
     mistakes.iter().for_each(|mistake| empty.forgive(&mistake.what));
-    let rows = reader.into_records().map(move |record| match record {
+    // Of what has no columns, nothing more can be said.
+    let records = reader.into_records().take(if columns.is_empty() { 0 } else { usize::MAX });
+    let rows = records.map(move |record| match record {
         Ok(record) => (lines.of(record.position()), Ok(fields((&columns, &empty), &record))),
         Err(error) => (lines.of(error.position()), Err(What::Table(reason(&error)))),
     });
@@ -50,6 +52,10 @@ fn columns(reader: &mut Reader<&[u8]>) -> (Vec<Option<&'static str>>, Vec<Mistak
         Ok(names) => names,
         Err(error) => return (vec![], vec![Mistake { line: 1, what: What::Table(reason(&error)) }]),
     };
+    if let Some(between) = other_separator(names) {
+        let why = format!("columns are separated by commas, not by {between}");
+        return (vec![], vec![Mistake { line: 1, what: What::Table(why) }]);
+    }
     let known = |name: &str| {
         let plain = name.trim_start_matches('\u{feff}').to_ascii_lowercase().replace(['_', ' '], "-");
         KEYS.into_iter().find(|key| *key == plain)
@@ -61,6 +67,14 @@ fn columns(reader: &mut Reader<&[u8]>) -> (Vec<Option<&'static str>>, Vec<Mistak
         needed().filter(|key| !names.is_empty() && !columns.contains(&Some(key))).map(What::Missing);
     let mistakes = unknown.chain(missing).map(|what| Mistake { line: 1, what }).collect();
     (columns, mistakes)
+}
+
+/// What spreadsheets of some countries put between columns, where the first row has it and no commas.
+fn other_separator(names: &StringRecord) -> Option<&'static str> {
+    let only = names.get(0).filter(|_| names.len() == 1)?;
+    [(';', "semicolons"), ('\t', "tabs")]
+        .into_iter()
+        .find_map(|(letter, between)| only.contains(letter).then_some(between))
 }
 
 /// `None` where all cells are empty, as spreadsheets leave rows.

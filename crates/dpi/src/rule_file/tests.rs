@@ -22,6 +22,7 @@ fn the_sample_of_the_documentation_is_read_and_means_what_it_says() {
         assert!(documented.contains(line), "{line}");
     }
     let file = read_lines(SAMPLE).unwrap();
+    assert_eq!(read_lines(&format!("\u{feff}{}", SAMPLE.trim_start())).unwrap().rules(), file.rules());
     assert_eq!(file.lines, [3, 4, 5, 6, 7]);
     let classifier = file.compile().unwrap();
     let found = |facts: Facts<'_>| {
@@ -57,6 +58,13 @@ fn every_mistake_is_told_with_its_line() {
         ("id=1 host", "\"host\" needs a value: host=..."),
         ("id=1 host=", "\"host\" needs a value: host=..."),
         ("id=1 url=a.example", "url \"a.example\": a host, then a path: a.example/b*"),
+        ("id=1 url=/b", "url \"/b\": a URL begins with a host; path= is for paths of any host"),
+        ("id=1 host=a.example.", "host \"a.example.\": a name stands without its last dot"),
+        (
+            "id=1 host=bücher.example",
+            "host \"bücher.example\": 'ü' is in no host name as clients say it; names of other letters are written with \
+             xn-- (punycode)",
+        ),
         ("id=1 host-regex=(", "regular expression: unclosed group"),
         (
             "id=1 ech=",
@@ -242,6 +250,9 @@ fn a_table_has_the_same_keys() {
         )
     );
     assert!(read_csv("").unwrap().rules().is_empty());
+    let separated = "line 1: columns are separated by commas, not by";
+    assert_eq!(told("id;precedence;host\n1;2;a,b\n"), format!("{separated} semicolons"));
+    assert_eq!(told("id\tprecedence\thost\n1\t2\ta\n"), format!("{separated} tabs"));
 }
 
 /// As in a line, where it stands in quotes.
@@ -268,6 +279,21 @@ fn an_expression_beyond_bounds_is_refused_by_line() {
         panic!("{refused}")
     };
     assert!(why.contains("256 KiB"), "{why}");
+}
+
+/// Hundreds of lines that each say so help nobody.
+#[test]
+fn what_all_expressions_take_together_is_told_once() {
+    let line = |id: u32| {
+        let regex = format!("a{id}(c|d)*c(c|d){{9}}");
+        format!("id={id} precedence={id} rating-group=1 host-regex={regex} url-regex={regex}\n")
+    };
+    let told = mistakes(&(1..=1_000).map(line).collect::<String>());
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(
+        told.contains("take more than 64 MiB, so no more are looked at; host= and path= take little"),
+        "{told}"
+    );
 }
 
 proptest! {
