@@ -6,9 +6,13 @@ use anyhow::Context;
 use charging::ber::{Seen, SeenContainer};
 use charging::file::{self, File, FileHeader};
 use clap::Subcommand;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// What to do with charging records.
 #[derive(clap::Args)]
@@ -30,6 +34,17 @@ enum Task {
     },
     /// Say how many records wait, and what is wrong.
     Status,
+}
+
+/// How the writer is, or was before it ended without a word.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    status: Status,
+    /// Its process is there.
+    running: bool,
+    /// When it was written, in UTC.
+    as_of: String,
 }
 
 impl Args {
@@ -63,7 +78,7 @@ pub(super) fn status_value(settings: &Settings) -> Value {
     }
 }
 
-fn status(settings: &Settings) -> anyhow::Result<Option<Status>> {
+fn status(settings: &Settings) -> anyhow::Result<Option<Told>> {
     if settings.charging.is_none() {
         return Ok(None);
     }
@@ -73,15 +88,26 @@ fn status(settings: &Settings) -> anyhow::Result<Option<Status>> {
         let why = crate::reach::unreadable(&error, &file).unwrap_or_else(absent);
         anyhow::Error::new(error).context(why)
     })?;
-    Ok(Some(serde_json::from_slice(&told)?))
+    let written = std::fs::metadata(&file).and_then(|about| about.modified());
+    let written_ms = crate::cpe::time_of_day(written.unwrap_or_else(|_| SystemTime::now()))?;
+    let as_of = charging::time::iso(written_ms);
+    Ok(Some(Told { status: serde_json::from_slice(&told)?, running: is_running(settings), as_of }))
 }
 
-fn text_of_status(status: &Status) -> String {
-    let Status { waiting, written, files, free_bytes, problem } = status;
+/// Whether the process is there that writes it. A crash leaves the file behind.
+fn is_running(settings: &Settings) -> bool {
+    let absent = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused);
+    UnixStream::connect(settings.control()).map_or_else(|error| !absent(error.kind()), |_| true)
+}
+
+fn text_of_status(told: &Told) -> String {
+    let Told { status: Status { waiting, written, files, free_bytes, problem }, running, as_of } = told;
     let free_mib = free_bytes >> 20;
-    let verdict = problem.as_deref().map_or_else(|| "all is well".to_owned(), |it| format!("PROBLEM: {it}"));
+    let well = if *running { "all is well" } else { "nothing was wrong then" };
+    let verdict = problem.as_deref().map_or_else(|| well.to_owned(), |it| format!("PROBLEM: {it}"));
+    let stale = if *running { String::new() } else { format!("the node does not run; as of {as_of}: ") };
     format!(
-        "charging: {waiting} records wait, {written} written in {files} rounds of files, {free_mib} MiB free ({verdict})\n"
+        "charging: {stale}{waiting} records wait, {written} written in {files} rounds of files, {free_mib} MiB free ({verdict})\n"
     )
 }
 
@@ -201,10 +227,10 @@ mod tests {
 
     #[test]
     fn status_says_what_is_wrong() {
-        let status = Status { waiting: 3, problem: Some("no room".to_owned()), ..Status::default() };
-        assert!(text_of_status(&status).contains("3 records wait"));
-        assert!(text_of_status(&status).contains("PROBLEM: no room"));
-        assert!(text_of_status(&Status::default()).contains("all is well"));
+        let text = |status| text_of_status(&Told { status, running: true, as_of: String::new() });
+        let full = text(Status { waiting: 3, problem: Some("no room".to_owned()), ..Status::default() });
+        assert!(full.starts_with("charging: 3 records wait") && full.contains("PROBLEM: no room"), "{full}");
+        assert!(text(Status::default()).contains("all is well"));
     }
 
     #[test]
@@ -220,7 +246,17 @@ mod tests {
         assert!(unknown["problem"].as_str().unwrap().contains("is the node up?"), "{unknown}");
         let known = Status { waiting: 3, problem: Some("no room".to_owned()), ..Status::default() };
         std::fs::write(status_file(&settings), serde_json::to_vec(&known).unwrap()).unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(settings.control()).unwrap();
         let told = status_value(&settings);
         assert_eq!((&told["waiting"], &told["problem"]), (&json!(3), &json!("no room")));
+        assert_eq!(told["running"], json!(true));
+        // A crash leaves the file behind, and the socket.
+        drop(listener);
+        std::fs::write(status_file(&settings), serde_json::to_vec(&Status::default()).unwrap()).unwrap();
+        let (told, line) = (status_value(&settings), status_line(&settings));
+        assert_eq!(told["running"], json!(false));
+        let as_of = told["as_of"].as_str().unwrap();
+        let stale = format!("charging: the node does not run; as of {as_of}: 0 records wait");
+        assert!(as_of.starts_with("20") && line.contains(&stale) && !line.contains("all is well"), "{line}");
     }
 }
