@@ -1,5 +1,9 @@
 //! Content rules as a file, and in the parts in which they go to the data plane. docs/content-rules.md describes the file.
 
+mod charged;
+
+pub(crate) use charged::Charged;
+
 use anyhow::Context;
 use dpi::matching::{Classifier, Rule};
 use dpi::rule_file::{self, Category, Mistakes, RuleFile};
@@ -54,10 +58,10 @@ impl Sources {
     }
 
     /// Reads all and finds what is wrong with it; `rules` stands for the file of rules.
-    pub(crate) fn read_with(&self, rules: &Path) -> anyhow::Result<RuleText> {
+    pub(crate) fn read_whole(&self, rules: &Path, format: Format) -> anyhow::Result<Whole> {
         let shown = rules.display();
         let text = read(rules)?;
-        let (file, _) = Format::of(rules).read(&text).with_context(|| format!("{shown} is refused"))?;
+        let (file, mut classifier) = format.read(&text).with_context(|| format!("{shown} is refused"))?;
         let mut all = file.rules().to_vec();
         for ((category, file), place) in self.categories.iter().zip(0..) {
             let refused = || format!("{} is refused", file.display());
@@ -66,14 +70,29 @@ impl Sources {
         if !self.categories.is_empty() {
             let together =
                 |_| anyhow::anyhow!("the rules and categories together are more than there may be");
-            dpi::matching::compile(&all).map_err(together)?;
+            classifier = dpi::matching::compile(&all).map_err(together)?;
         }
-        Ok(RuleText::of(&all))
+        Ok(Whole { rules: all, lines: file.lines().to_vec(), classifier })
     }
 
     /// Reads all and finds what is wrong with it.
-    pub(crate) fn read(&self) -> anyhow::Result<RuleText> {
-        self.read_with(&self.rules)
+    pub(crate) fn read(&self) -> anyhow::Result<Whole> {
+        self.read_whole(&self.rules, Format::of(&self.rules))
+    }
+}
+
+/// What all files say, which is right.
+pub(crate) struct Whole {
+    /// Those of the file, then those of categories.
+    pub(crate) rules: Vec<Rule>,
+    /// Of each rule of the file, from 1.
+    pub(crate) lines: Vec<u64>,
+    pub(crate) classifier: Classifier,
+}
+
+impl Whole {
+    pub(crate) fn text(&self) -> RuleText {
+        RuleText::of(&self.rules)
     }
 }
 
@@ -224,16 +243,16 @@ mod tests {
         let hosts = write("games.hosts", "games.example\nplay.example\n");
         let rules = write("content.rules", "id=1 precedence=1 rating-group=1 any\n");
         let sources = Sources { rules, categories: vec![(category, hosts)], ..Sources::default() };
-        let read = sources.read().unwrap();
+        let read = sources.read().unwrap().text();
         let lines = read.lines.replace('"', "");
         let line = "id=4100000000 precedence=500 rating-group=0 application=games host=.games.example,.play.example\n";
         assert!(lines.ends_with(line), "{lines}");
         write("games.hosts", "games.example\nnot a host\n");
-        let error = format!("{:#}", sources.read().unwrap_err());
+        let error = format!("{:#}", sources.read().err().unwrap());
         assert!(error.contains("games.hosts is refused: line 2: host \"not a host\""), "{error}");
         write("content.rules", "id=4100000000 precedence=1 rating-group=1 any\n");
         assert!(
-            format!("{:#}", sources.read().unwrap_err()).contains("content.rules is refused: line 1: id")
+            format!("{:#}", sources.read().err().unwrap()).contains("content.rules is refused: line 1: id")
         );
     }
 }

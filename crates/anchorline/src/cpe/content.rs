@@ -1,6 +1,6 @@
 //! Watches the files of content rules and categories: a change is read, checked and told, and a file with a mistake changes nothing.
 
-use crate::content::{RuleText, Sources};
+use crate::content::{Charged, RuleText, Sources, Whole};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,19 +16,33 @@ pub(crate) type Rules = Option<Arc<RuleText>>;
 /// What tells one writing of a file from another.
 type Stamp = Option<(SystemTime, u64)>;
 
-/// Reads the files, and goes on watching them.
+/// Reads the files, and goes on watching them. What they say that is not charged is told in the log.
 ///
 /// # Errors
 /// A file that is refused: a node that is started with it should not run.
-pub(crate) fn watch(sources: Option<&Sources>) -> anyhow::Result<watch::Receiver<Rules>> {
+pub(crate) fn watch(
+    sources: Option<&Sources>,
+    charged: Option<Charged>,
+) -> anyhow::Result<watch::Receiver<Rules>> {
     let Some(sources) = sources else { return Ok(watch::channel(None).1) };
     let stamps = stamps(sources);
-    let (tell, rules) = watch::channel(Some(Arc::new(sources.read()?)));
-    tokio::spawn(follow(sources.clone(), stamps, tell));
+    let (tell, rules) = watch::channel(Some(Arc::new(text(&sources.read()?, charged.as_ref()))));
+    tokio::spawn(follow((sources.clone(), charged), stamps, tell));
     Ok(rules)
 }
 
-async fn follow(sources: Sources, mut seen: Vec<Stamp>, tell: watch::Sender<Rules>) {
+fn text(rules: &Whole, charged: Option<&Charged>) -> RuleText {
+    if let Some(warning) = charged.and_then(|charged| charged.warning(rules)) {
+        tracing::warn!("{warning}");
+    }
+    rules.text()
+}
+
+async fn follow(
+    (sources, charged): (Sources, Option<Charged>),
+    mut seen: Vec<Stamp>,
+    tell: watch::Sender<Rules>,
+) {
     while !tell.is_closed() {
         sleep(PAUSE).await;
         let now = stamps(&sources);
@@ -36,8 +50,9 @@ async fn follow(sources: Sources, mut seen: Vec<Stamp>, tell: watch::Sender<Rule
             continue;
         }
         seen = now;
-        let all = sources.clone();
-        match tokio::task::spawn_blocking(move || all.read()).await {
+        let (all, charged) = (sources.clone(), charged.clone());
+        let read = move || Ok::<_, anyhow::Error>(text(&all.read()?, charged.as_ref()));
+        match tokio::task::spawn_blocking(read).await {
             Ok(Ok(rules)) => {
                 tell.send_if_modified(|told| {
                     let is_new = told.as_ref().is_none_or(|told| **told != rules);
@@ -140,7 +155,7 @@ mod tests {
         let file = folder.path().join("content.rules");
         fs::write(&file, "id=1 precedence=1 rating-group=1 any\n").unwrap();
         let sources = Sources { rules: file.clone(), categories: vec![], ..Sources::default() };
-        let mut rules = watch(Some(&sources)).unwrap();
+        let mut rules = watch(Some(&sources), None).unwrap();
         let first = rules.borrow_and_update().clone().unwrap();
         fs::write(&file, "id=1 precedence=1 rating-group=1\n").unwrap();
         sleep(2 * PAUSE).await;
@@ -150,6 +165,6 @@ mod tests {
         let second = rules.borrow_and_update().clone().unwrap();
         assert_ne!(first.revision, second.revision);
         fs::write(&file, "id=x\n").unwrap();
-        assert!(format!("{:#}", watch(Some(&sources)).unwrap_err()).contains("line 1: "));
+        assert!(format!("{:#}", watch(Some(&sources), None).unwrap_err()).contains("line 1: "));
     }
 }

@@ -1,7 +1,7 @@
 //! Content rules: whether a file is right, before an engine is asked to load it.
 
 use super::progress;
-use crate::content::{Format, RuleText, Sources};
+use crate::content::{Charged, Format, RuleText, Sources, Whole};
 use crate::settings;
 use anyhow::Context;
 use clap::Subcommand;
@@ -23,7 +23,8 @@ pub(super) struct Args {
 enum Task {
     /// Read a rule file and build what an engine would search; needs no running node.
     ///
-    /// Every mistake is told with its line. docs/content-rules.md describes the file.
+    /// Every mistake is told with its line. docs/content-rules.md describes the file. With --config, rating groups are told that
+    /// the node does not charge.
     Check(Check),
     /// Say which rule of a file a flow goes by; needs no running node.
     Explain(super::matched::Args),
@@ -56,6 +57,8 @@ struct Summary {
     paths: usize,
     loose_automata: usize,
     memory_kib: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 impl Args {
@@ -63,15 +66,15 @@ impl Args {
     pub(super) fn execute(&self, settings: &settings::Args, json: bool) -> Option<anyhow::Result<String>> {
         match &self.task {
             Task::Explain(flow) => Some(flow.execute(settings, json).map_err(crate::exit::unusable)),
-            Task::Check(check) => Some(check.execute(json).map_err(crate::exit::unusable)),
+            Task::Check(check) => Some(check.execute(settings, json).map_err(crate::exit::unusable)),
             Task::Load { .. } => None,
         }
     }
 
-    /// Does what needs the node, whose rule file and data plane these are.
+    /// Does what needs the node, whose rule file, what it charges and data plane these are.
     pub(super) async fn execute_on(
         &self,
-        rules: Option<&Sources>,
+        (rules, charged): (Option<&Sources>, Option<&Charged>),
         link: &Path,
         json: bool,
     ) -> anyhow::Result<String> {
@@ -79,9 +82,12 @@ impl Args {
         let place =
             rules.context("the node has no content rules: name a file in its configuration, [content] rules");
         let sources = place.map_err(crate::exit::unusable)?;
-        load(file, sources, link).await?;
-        let told = json!({ "file": file, "place": sources.rules, "in_force": true });
-        super::say(&told, json, |_| format!("the rules of {} are in force\n", file.display()))
+        let rules = load(file, sources, link).await?;
+        let warning = charged.and_then(|charged| charged.warning(&rules));
+        let told = json!({ "file": file, "place": sources.rules, "in_force": true, "warning": warning });
+        super::say(&told, json, |_| {
+            format!("the rules of {} are in force\n{}", file.display(), line(&warning))
+        })
     }
 }
 
@@ -90,9 +96,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks whether they are in force.
 const PAUSE: Duration = Duration::from_millis(100);
 
-async fn load(file: &Path, sources: &Sources, link: &Path) -> anyhow::Result<()> {
+/// A warning, if any, as people read it.
+fn line(warning: &Option<String>) -> String {
+    warning.as_ref().map_or(String::new(), |warning| format!("WARNING: {warning}\n"))
+}
+
+async fn load(file: &Path, sources: &Sources, link: &Path) -> anyhow::Result<Whole> {
     let place = sources.rules.as_path();
-    let rules = sources.read_with(file).map_err(crate::exit::unusable)?;
+    let whole = sources.read_whole(file, Format::of(file)).map_err(crate::exit::unusable)?;
+    let rules = whole.text();
     // Lines go in the place of lines, a table in that of a table.
     if Format::of(file) != Format::of(place) {
         let (from, to) = (file.display(), place.display());
@@ -109,7 +121,7 @@ async fn load(file: &Path, sources: &Sources, link: &Path) -> anyhow::Result<()>
         "{} is in its place, but its rules are not in force; the node's log says why",
         place.display()
     );
-    Ok(())
+    Ok(whole)
 }
 
 /// Whether they have come to be, with some patience.
@@ -126,31 +138,32 @@ async fn until_in_force(rules: &RuleText, link: &Path) -> anyhow::Result<bool> {
 }
 
 impl Check {
-    fn execute(&self, json: bool) -> anyhow::Result<String> {
+    fn execute(&self, settings: &settings::Args, json: bool) -> anyhow::Result<String> {
         let shown = self.file.display();
-        let text = std::fs::read_to_string(&self.file).with_context(|| format!("cannot read {shown}"))?;
         let format = self.format.unwrap_or_else(|| Format::of(&self.file));
-        let (rules, classifier) = format.read(&text).with_context(|| format!("{shown} is refused"))?;
+        let rules = Sources::default().read_whole(&self.file, format)?;
         if self.print {
-            let lines: Vec<String> = rules.rules().iter().map(ToString::to_string).collect();
+            let lines: Vec<String> = rules.rules.iter().map(ToString::to_string).collect();
             return super::say(&json!({ "lines": lines }), json, |_| {
                 lines.iter().map(|line| format!("{line}\n")).collect()
             });
         }
-        super::say(&Summary::of(classifier.shape()), json, |summary| {
-            format!("{shown} is right: {}", summary.text())
-        })
+        let node = if settings.is_named() { Some(settings.load()?) } else { settings.load().ok() };
+        let charged = node.and_then(|settings| settings.charged_by_rules());
+        let warning = charged.and_then(|charged| charged.warning(&rules));
+        let summary = Summary { warning, ..Summary::of(rules.classifier.shape()) };
+        super::say(&summary, json, |summary| format!("{shown} is right: {}", summary.text()))
     }
 }
 
 impl Summary {
     const fn of(shape: Shape) -> Self {
         let Shape { rules, names, paths, loose_automata, bytes } = shape;
-        Self { rules, names, paths, loose_automata, memory_kib: bytes >> 10 }
+        Self { rules, names, paths, loose_automata, memory_kib: bytes >> 10, warning: None }
     }
 
     fn text(&self) -> String {
-        let Self { rules, names, paths, loose_automata, memory_kib } = self;
+        let Self { rules, names, paths, loose_automata, memory_kib, warning } = self;
         let mut text = format!(
             "{rules} rules, of {names} hosts and domains and {paths} paths, which take {memory_kib} KiB\n"
         );
@@ -160,7 +173,7 @@ impl Summary {
                  a regular expression saves that\n"
             );
         }
-        text
+        text + &line(warning)
     }
 }
 
@@ -198,15 +211,41 @@ mod tests {
         assert!(told.contains("searched by 1 automata"), "{told}");
     }
 
+    /// A node that charges, but not by content rules.
+    fn charged_node(folder: &Path) -> settings::Args {
+        let charging = "[charging]\ndirectory = \"/cdr\"\nformats = [\"json\"]\ndefault_rating_group = 9\n";
+        let config = folder.join("upf.toml");
+        let text = format!("{}\n{charging}", include_str!("../../../../config/upf.toml"));
+        std::fs::write(&config, text).unwrap();
+        settings::Args { config }
+    }
+
+    #[test]
+    fn rating_groups_that_the_node_does_not_charge_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = charged_node(folder.path());
+        let options = ["--config", node.config.to_str().unwrap()];
+        let text = "id=1 precedence=1 rating-group=77 host=a.example\nid=2 precedence=2 rating-group=9 any\n";
+        let told = run("content.rules", text, &options).unwrap();
+        assert!(
+            told.contains(
+                "\nWARNING: no [[charging.content]] lists these rating groups of content rules: 77 (line 1); "
+            ),
+            "{told}"
+        );
+        assert!(!run("content.rules", text, &[]).unwrap().contains("WARNING"));
+    }
+
     #[test]
     fn a_file_with_mistakes_is_refused_with_their_lines() {
         let error = run("content.rules", "\nid=1 host=a..b\nhost\n", &[]).unwrap_err();
         let told = format!("{error:#}");
         assert!(told.contains("content.rules is refused: line 2: host \"a..b\""), "{told}");
         assert!(told.contains("\nline 3: "), "{told}");
+        let usual = settings::Args { config: "/etc/anchorline/upf.toml".into() };
         let missing = Check { file: "/nowhere".into(), format: None, print: false };
         assert!(
-            format!("{:#}", missing.execute(false).unwrap_err())
+            format!("{:#}", missing.execute(&usual, false).unwrap_err())
                 .contains("cannot read /nowhere: No such file")
         );
     }
@@ -243,17 +282,20 @@ mod tests {
         let text = "id=1 precedence=1 rating-group=1 any\n";
         std::fs::write(&file, text).unwrap();
         let sources = Sources { rules: place.clone(), ..Sources::default() };
-        let revision = sources.read_with(&file).unwrap().revision;
+        let revision = sources.read_whole(&file, Format::Lines).unwrap().text().revision;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             tokio::spawn(engine(tokio::net::UnixListener::bind(&link).unwrap(), revision));
             let args = Args { task: Task::Load { file: file.clone() } };
-            let told = args.execute_on(Some(&sources), &link, false).await.unwrap();
+            let told = args.execute_on((Some(&sources), None), &link, false).await.unwrap();
             assert_eq!(told, format!("the rules of {} are in force\n", file.display()));
+            let charged = charged_node(folder.path()).load().unwrap().charged_by_rules();
+            let told = args.execute_on((Some(&sources), charged.as_ref()), &link, false).await.unwrap();
+            assert!(told.contains(" are in force\nWARNING: no [[charging.content]] lists "), "{told}");
             assert_eq!(std::fs::read_to_string(&place).unwrap(), text);
-            let told = args.execute_on(Some(&sources), &link, true).await.unwrap();
+            let told = args.execute_on((Some(&sources), None), &link, true).await.unwrap();
             let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-            assert_eq!(told, json!({ "file": file, "place": place, "in_force": true }));
+            assert_eq!(told, json!({ "file": file, "place": place, "in_force": true, "warning": null }));
         });
     }
 }

@@ -141,7 +141,10 @@ impl View {
             Self::Trace(args) => say(&args.trace(link).await?, json, trace::text),
             Self::Balance(args) => args.execute(link, json).await,
             Self::Sessions(args) => args.execute(settings, json).await,
-            Self::Rules(args) => args.execute_on(settings.content.as_ref(), link, json).await,
+            Self::Rules(args) => {
+                let charged = settings.charged_by_rules();
+                args.execute_on((settings.content.as_ref(), charged.as_ref()), link, json).await
+            }
             Self::Predefined(args) => args.execute(settings, json).await,
             Self::Release(args) => args.execute(&settings.control(), json).await,
             Self::Cdr(_) => Ok(String::new()),

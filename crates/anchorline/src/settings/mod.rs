@@ -23,7 +23,7 @@ pub(crate) use limits::LimitSettings;
 pub(crate) use n4::{N4Settings, UnknownApplication, UnknownInstance};
 pub(crate) use values::{DeviceHash, HugePages};
 
-use crate::content::Sources;
+use crate::content::{Charged, Sources};
 use ::n4::{GtpuAddress, InterfaceTypes};
 use config::{ConfigError, NodeIdText};
 use ipnet::{Ipv4Net, Ipv6Net};
@@ -31,12 +31,15 @@ use rules::{Instance, Interface};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+/// Where a node's configuration stands, unless somebody says otherwise.
+const USUAL: &str = "/etc/anchorline/upf.toml";
+
 /// Where the configuration is.
 #[derive(clap::Args)]
 #[group(id = "settings")]
 pub(crate) struct Args {
     /// Configuration of the node.
-    #[arg(long, global = true, value_name = "FILE", default_value = "/etc/anchorline/upf.toml")]
+    #[arg(long, global = true, value_name = "FILE", default_value = USUAL)]
     pub(crate) config: PathBuf,
 }
 
@@ -44,6 +47,11 @@ impl Args {
     /// Reads the file.
     pub(crate) fn load(&self) -> anyhow::Result<Settings> {
         Settings::read(&self.config).map_err(crate::exit::unusable)
+    }
+
+    /// Whether it is another than the usual one.
+    pub(crate) fn is_named(&self) -> bool {
+        self.config != Path::new(USUAL)
     }
 }
 
@@ -140,6 +148,11 @@ impl Settings {
     pub(crate) fn charged(&self) -> Vec<(u32, Option<u32>)> {
         let keys = self.charging.iter().flat_map(|charging| charging.offline.rating.content());
         keys.map(|key| (key.rating_group, key.service_id)).collect()
+    }
+
+    /// What is charged of what content rules say, for whoever writes them; `None` where nothing is charged at all.
+    pub(crate) fn charged_by_rules(&self) -> Option<Charged> {
+        self.charging.as_ref().map(Charged::of)
     }
 
     /// Where the data plane engine is reached.

@@ -71,6 +71,11 @@ impl RuleFile {
         &self.rules
     }
 
+    /// The line of each, from 1.
+    pub fn lines(&self) -> &[u64] {
+        &self.lines
+    }
+
     /// Where the rules do not leave alone what is not for files: [`PFD_RULES`] and [`CATEGORY_RULES`].
     fn reserved(&self) -> Vec<Mistake> {
         let mut mistakes = vec![];
