@@ -27,6 +27,8 @@ enum Task {
     /// the node does not charge.
     Check(Check),
     /// Say which rule of a file a flow goes by; needs no running node.
+    ///
+    /// Categories of hosts that the node's configuration (--config) names stand beside the file, as they do in the node.
     Explain(super::matched::Args),
     /// Check a rule file and put it in the place of the node's; waits until its rules are in force.
     ///

@@ -1,11 +1,11 @@
 //! Which content rule a flow goes by, and what is done to it: asked of a file, before or without a node.
 
 use super::values::{End, Protocol};
-use crate::content::Format;
+use crate::content::{Format, Sources, Whole};
 use crate::settings;
 use crate::settings::predefined::does;
-use anyhow::Context;
 use dpi::matching::{Facts, Layer, Outcome};
+use dpi::rule_file::CATEGORY_RULES;
 use n4::{Predefined, PredefinedRule};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ struct Matched {
     rating_group: u32,
     service: Option<u32>,
     application: Option<String>,
-    /// As the file would say it.
+    /// As the file would say it; of a category, which has many hosts, that it is one.
     line: String,
 }
 
@@ -77,19 +77,13 @@ fn layer(name: &str) -> Result<Layer, &'static str> {
 }
 
 impl Args {
-    /// Asks the rules of the file.
+    /// Asks the rules of the file, and what else the node has beside it.
     pub(super) fn execute(&self, settings: &settings::Args, json: bool) -> anyhow::Result<String> {
-        let shown = self.file.display();
-        let text = std::fs::read_to_string(&self.file).with_context(|| format!("cannot read {shown}"))?;
         let format = self.format.unwrap_or_else(|| Format::of(&self.file));
-        let (rules, classifier) = format.read(&text).with_context(|| format!("{shown} is refused"))?;
-        let rule = classifier.classify(&self.facts()).map(|outcome| {
-            let application =
-                outcome.application.and_then(|at| classifier.applications().get(usize::from(at)));
-            let line = rules.rules().iter().find(|rule| rule.id == outcome.id);
-            let line = line.map_or(String::new(), ToString::to_string);
-            Matched::of(outcome, application.map(ToString::to_string), line)
-        });
+        let node = settings.load_if_any()?;
+        let sources = node.and_then(|node| node.content).unwrap_or_else(Sources::default);
+        let rules = sources.read_whole(&self.file, format)?;
+        let rule = rules.classifier.classify(&self.facts()).map(|outcome| Matched::of(outcome, &rules));
         let application = rule.as_ref().and_then(|rule| rule.application.as_deref());
         let predefined = match self.predefined {
             true => Some(named(&settings.load()?.n4.predefined, application)),
@@ -114,8 +108,14 @@ impl Args {
 }
 
 impl Matched {
-    const fn of(outcome: &Outcome, application: Option<String>, line: String) -> Self {
+    fn of(outcome: &Outcome, all: &Whole) -> Self {
         let Outcome { id, precedence, rating_group, service, .. } = *outcome;
+        let rule = all.rules.iter().find(|rule| rule.id == id);
+        let application = rule.and_then(|rule| rule.application.as_ref()).map(ToString::to_string);
+        let line = match (CATEGORY_RULES.contains(&id), &application) {
+            (true, Some(name)) => format!("a host of the category {name}"),
+            _ => rule.map_or(String::new(), ToString::to_string),
+        };
         Self { id, precedence, rating_group, service, application, line }
     }
 }
@@ -166,6 +166,8 @@ mod tests {
     const RULES: &str = "id=1 precedence=10 rating-group=7 service=3 application=ads host=.ads.example path=/a*\n\
                          id=2 precedence=20 rating-group=8 layer=quic port=443\n";
 
+    const EXAMPLE: &str = include_str!("../../../../config/upf.toml");
+
     fn ask(options: &[&str], config: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let (file, node) = (folder.path().join("content.rules"), folder.path().join("upf.toml"));
@@ -179,18 +181,32 @@ mod tests {
     #[test]
     fn the_rule_that_counts_is_told() {
         let web = ["--to", "192.0.2.1:80", "--host", "www.ads.example", "--path", "/a/b"];
-        let told = ask(&web, "");
+        let told = ask(&web, EXAMPLE);
         assert!(told.starts_with(
             "rule 1 counts, of precedence 10: application ads, rating group 7, service 3\nid=1 "
         ));
         let quic =
             ["--to", "[2001:db8::1]:443", "--protocol", "udp", "--layer", "quic", "--host", "ads.example"];
-        let told = ask(&quic, "");
+        let told = ask(&quic, EXAMPLE);
         assert!(
             told.starts_with("rule 2 counts, of precedence 20: no application, rating group 8\n"),
             "{told}"
         );
-        assert_eq!(ask(&["--to", "192.0.2.1"], ""), "no rule matches: it is of no application\n");
+        assert_eq!(ask(&["--to", "192.0.2.1"], EXAMPLE), "no rule matches: it is of no application\n");
+    }
+
+    #[test]
+    fn categories_of_the_node_stand_beside_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = folder.path().join("games.hosts");
+        std::fs::write(&hosts, "games.example\n").unwrap();
+        let category = format!("[[content.category]]\nname = \"games\"\nfile = {hosts:?}\nprecedence = 15\n");
+        let config = format!("{EXAMPLE}\n[content]\nrules = \"/nowhere\"\n{category}");
+        let told = ask(&["--to", "192.0.2.1:443", "--host", "www.games.example", "--layer", "quic"], &config);
+        assert_eq!(
+            told,
+            "rule 4100000000 counts, of precedence 15: application games, rating group 0\na host of the category games\n"
+        );
     }
 
     #[test]
@@ -199,7 +215,7 @@ mod tests {
                      [[n4.predefined_rule]]\nname = \"seen\"\napplication = \"ads\"\ndscp = 10\n\
                      mirror = { address = \"192.0.2.9\", teid = 7 }\n\
                      [[n4.predefined_rule]]\nname = \"other\"\napplication = \"video\"\naction = \"drop\"\n";
-        let config = format!("{}\n{rules}", include_str!("../../../../config/upf.toml"));
+        let config = format!("{EXAMPLE}\n{rules}");
         let web = ["--to", "192.0.2.1:80", "--host", "ads.example", "--path", "/a", "--predefined"];
         let told = ask(&web, &config);
         assert!(told.contains("predefined rule no-ads: resets its connections\n"), "{told}");

@@ -49,6 +49,12 @@ impl Args {
         Settings::read(&self.config).map_err(crate::exit::unusable)
     }
 
+    /// The same for who can do without: `None` where nobody has named a file and there is no usual one.
+    pub(crate) fn load_if_any(&self) -> anyhow::Result<Option<Settings>> {
+        let is_none = !self.is_named() && !self.config.exists();
+        if is_none { Ok(None) } else { self.load().map(Some) }
+    }
+
     /// Whether it is another than the usual one.
     pub(crate) fn is_named(&self) -> bool {
         self.config != Path::new(USUAL)
