@@ -190,6 +190,28 @@ fn what_rules_do_to_packets_is_told_and_fits_together() {
     }
 }
 
+/// What is no key is refused with all that are.
+#[test]
+fn the_example_explains_every_key_of_predefined_rules() {
+    let known = |wrong: &str| {
+        let text = format!("{EXAMPLE}\n[[n4.predefined_rule]]\nname = \"x\"\n{wrong}");
+        let told = config::parse(&text, check).unwrap_err().to_string();
+        told.split('`').skip(3).step_by(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (keys, actions) = (known("colour = 1"), known("action = \"paint\""));
+    assert!(keys.len() > 15 && actions.len() == 3, "{keys:?}, {actions:?}");
+    let (_, behind) = EXAMPLE.split_once("# Rules that control planes switch on by name").unwrap();
+    let lines = behind.lines().take_while(|line| *line != "# [[n4.predefined_rule]]");
+    let explained: Vec<&str> = lines.filter(|line| line.starts_with("#   ")).collect();
+    let heads = explained.iter().filter_map(|line| line.get(4..31)).flat_map(|head| head.split([' ', ',']));
+    let heads: Vec<&str> = heads.collect();
+    for key in keys.iter().filter(|key| *key != "name") {
+        assert!(heads.contains(&key.as_str()), "{key} is not explained");
+    }
+    let line = explained.iter().find(|line| line.starts_with("#   action ")).unwrap();
+    actions.iter().for_each(|action| assert!(line.contains(&format!("\"{action}\"")), "{action}"));
+}
+
 #[test]
 fn a_control_plane_has_the_standard_port_unless_told_otherwise() {
     let text = EXAMPLE.replace("associate = []", "associate = [\"10.40.0.1\", \"10.40.0.9:9805\"]");
