@@ -86,10 +86,9 @@ impl Args {
         let sources = place.map_err(crate::exit::unusable)?;
         let rules = load(file, sources, link).await?;
         let warning = charged.and_then(|charged| charged.warning(&rules));
-        let told = json!({ "file": file, "place": sources.rules, "in_force": true, "warning": warning });
-        super::say(&told, json, |_| {
-            format!("the rules of {} are in force\n{}", file.display(), line(&warning))
-        })
+        let told = json!({ "file": file, "place": sources.rules, "in_force": true, "warning": warning,
+            "rules": rules.lines.len() });
+        super::say(&told, json, |_| in_force(file, &rules) + &line(&warning))
     }
 }
 
@@ -97,6 +96,14 @@ impl Args {
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks whether they are in force.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// That they are; of a file without any, that what there was is gone.
+fn in_force(file: &Path, rules: &Whole) -> String {
+    match rules.lines.is_empty() {
+        false => format!("the rules of {} are in force\n", file.display()),
+        true => "0 rules: all rules of the node's file are taken out of force\n".to_owned(),
+    }
+}
 
 /// A warning, if any, as people read it.
 fn line(warning: &Option<String>) -> String {
@@ -264,6 +271,21 @@ mod tests {
         assert_eq!(run("lines.rules", table, &["--format", "csv", "--print"]).unwrap(), lines);
     }
 
+    #[test]
+    fn a_file_without_rules_says_what_it_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("content.rules");
+        let told = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            in_force(&file, &Sources::default().read_whole(&file, Format::Lines).unwrap())
+        };
+        for empty in ["", "# id=1 precedence=1 rating-group=1 any\n\n"] {
+            assert_eq!(told(empty), "0 rules: all rules of the node's file are taken out of force\n");
+        }
+        let one = told("id=1 precedence=1 rating-group=1 any\n");
+        assert!(one.starts_with("the rules of ") && one.ends_with(" are in force\n"), "{one}");
+    }
+
     /// A data plane whose rules are of a revision; it answers one question after the other.
     async fn engine(listener: tokio::net::UnixListener, revision: u64) {
         let mut statistics = super::super::fixture::statistics();
@@ -297,7 +319,10 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&place).unwrap(), text);
             let told = args.execute_on((Some(&sources), None), &link, true).await.unwrap();
             let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-            assert_eq!(told, json!({ "file": file, "place": place, "in_force": true, "warning": null }));
+            assert_eq!(
+                told,
+                json!({ "file": file, "place": place, "in_force": true, "warning": null, "rules": 1 })
+            );
         });
     }
 }
