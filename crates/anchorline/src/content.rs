@@ -1,9 +1,5 @@
 //! Content rules as a file, and in the parts in which they go to the data plane. docs/content-rules.md describes the file.
 
-mod charged;
-
-pub(crate) use charged::Charged;
-
 use anyhow::Context;
 use dpi::matching::{Classifier, Rule};
 use dpi::rule_file::{self, Category, Mistakes, RuleFile};

@@ -3,6 +3,7 @@
 // It panics where a reader has had enough: `exit::say` does not.
 #![deny(clippy::print_stdout)]
 
+mod charged;
 mod content;
 mod cpe;
 mod ctl;

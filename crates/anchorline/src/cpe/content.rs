@@ -1,6 +1,7 @@
 //! Watches the files of content rules and categories: a change is read, checked and told, and a file with a mistake changes nothing.
 
-use crate::content::{Charged, RuleText, Sources, Whole};
+use crate::charged::Charged;
+use crate::content::{RuleText, Sources, Whole};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

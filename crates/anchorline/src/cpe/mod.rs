@@ -17,6 +17,7 @@ mod send;
 mod sockets;
 mod start;
 
+use crate::charged::Charged;
 use crate::exit;
 use crate::settings::{Args, Settings, UnknownApplication, UnknownInstance};
 use anyhow::Context;
@@ -74,8 +75,7 @@ async fn serve(
         None => None,
     };
     let link = link::Link::start(settings.link());
-    let content =
-        content::watch(settings.content.as_ref(), settings.charged_by_rules()).map_err(exit::unusable)?;
+    let content = content::watch(settings.content.as_ref(), Charged::of(settings)).map_err(exit::unusable)?;
     let control = control::Control::listen(&settings.control())?;
     let asker = control.asker();
     let content = (content, settings.n4.unknown_application == UnknownApplication::Refuse);

@@ -1,7 +1,8 @@
 //! Content rules: whether a file is right, before an engine is asked to load it.
 
 use super::progress;
-use crate::content::{Charged, Format, RuleText, Sources, Whole};
+use crate::charged::Charged;
+use crate::content::{Format, RuleText, Sources, Whole};
 use crate::settings;
 use anyhow::Context;
 use clap::Subcommand;
@@ -158,7 +159,7 @@ impl Check {
             });
         }
         let node = if settings.is_named() { Some(settings.load()?) } else { settings.load().ok() };
-        let charged = node.and_then(|settings| settings.charged_by_rules());
+        let charged = node.as_ref().and_then(Charged::of);
         let warning = charged.and_then(|charged| charged.warning(&rules));
         let summary = Summary { warning, ..Summary::of(rules.classifier.shape()) };
         super::say(&summary, json, |summary| format!("{shown} is right: {}", summary.text()))
@@ -313,7 +314,7 @@ mod tests {
             let args = Args { task: Task::Load { file: file.clone() } };
             let told = args.execute_on((Some(&sources), None), &link, false).await.unwrap();
             assert_eq!(told, format!("the rules of {} are in force\n", file.display()));
-            let charged = charged_node(folder.path()).load().unwrap().charged_by_rules();
+            let charged = Charged::of(&charged_node(folder.path()).load().unwrap());
             let told = args.execute_on((Some(&sources), charged.as_ref()), &link, false).await.unwrap();
             assert!(told.contains(" are in force\nWARNING: no [[charging.content]] lists "), "{told}");
             assert_eq!(std::fs::read_to_string(&place).unwrap(), text);

@@ -142,7 +142,7 @@ impl View {
             Self::Balance(args) => args.execute(link, json).await,
             Self::Sessions(args) => args.execute(settings, json).await,
             Self::Rules(args) => {
-                let charged = settings.charged_by_rules();
+                let charged = crate::charged::Charged::of(settings);
                 args.execute_on((settings.content.as_ref(), charged.as_ref()), link, json).await
             }
             Self::Predefined(args) => args.execute(settings, json).await,

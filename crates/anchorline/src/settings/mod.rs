@@ -23,7 +23,7 @@ pub(crate) use limits::LimitSettings;
 pub(crate) use n4::{N4Settings, UnknownApplication, UnknownInstance};
 pub(crate) use values::{DeviceHash, HugePages};
 
-use crate::content::{Charged, Sources};
+use crate::content::Sources;
 use ::n4::{GtpuAddress, InterfaceTypes};
 use config::{ConfigError, NodeIdText};
 use ipnet::{Ipv4Net, Ipv6Net};
@@ -154,11 +154,6 @@ impl Settings {
     pub(crate) fn charged(&self) -> Vec<(u32, Option<u32>)> {
         let keys = self.charging.iter().flat_map(|charging| charging.offline.rating.content());
         keys.map(|key| (key.rating_group, key.service_id)).collect()
-    }
-
-    /// What is charged of what content rules say, for whoever writes them; `None` where nothing is charged at all.
-    pub(crate) fn charged_by_rules(&self) -> Option<Charged> {
-        self.charging.as_ref().map(Charged::of)
     }
 
     /// Where the data plane engine is reached.

@@ -1,8 +1,8 @@
 //! Rating groups of content rules under which nothing is charged. Their flows are charged otherwise, or not at all, which nobody
 //! sees before the bills.
 
-use super::Whole;
-use crate::settings::ChargingSettings;
+use crate::content::Whole;
+use crate::settings::Settings;
 use ::charging::Key;
 use dpi::matching::Rule;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,10 +18,10 @@ pub(crate) struct Charged {
 }
 
 impl Charged {
-    /// As `[charging]` has it.
-    pub(crate) fn of(charging: &ChargingSettings) -> Self {
-        let rating = &charging.offline.rating;
-        Self { listed: rating.content().iter().copied().collect(), default: rating.default_key() }
+    /// As `[charging]` has it; `None` where nothing is charged at all.
+    pub(crate) fn of(settings: &Settings) -> Option<Self> {
+        let rating = &settings.charging.as_ref()?.offline.rating;
+        Some(Self { listed: rating.content().iter().copied().collect(), default: rating.default_key() })
     }
 
     /// What to say of rules whose groups are not listed; `None` where all are. Where flows are charged so by default, it is as
@@ -80,8 +80,8 @@ fn name(key: Key, first: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, Sources};
     use super::*;
+    use crate::content::{Format, Sources};
 
     const fn key(rating_group: u32, service_id: Option<u32>) -> Key {
         Key { rating_group, service_id }
