@@ -16,7 +16,7 @@ const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// How long it may take to be ready.
 const START: Duration = Duration::from_secs(30);
 /// How long it may take to end.
-const FAREWELL: Duration = Duration::from_secs(10);
+const FAREWELL: Duration = Duration::from_secs(30);
 /// Between two looks whether it has.
 const TICK: Duration = Duration::from_millis(10);
 /// Marks a child that is to end when its parent does, however that ends.
