@@ -25,6 +25,11 @@ impl Ending {
     pub(super) const fn new() -> Self {
         Self { rounds: Rounds::new(), quiet: 0, unasked: None, asked: 0 }
     }
+
+    /// Whether no session is to move any more: between two workers, it would tell nothing.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.rounds.is_empty() || self.unasked.is_some()
+    }
 }
 
 impl Engine {
@@ -54,7 +59,7 @@ impl Engine {
         let Some(answers) = self.ending.rounds.answer(None, worker, is_quiet) else { return };
         self.ending.quiet =
             if answers.into_iter().all(|is_quiet| is_quiet) { self.ending.quiet + 1 } else { 0 };
-        if self.ending.quiet < QUIET_ROUNDS {
+        if self.ending.quiet < QUIET_ROUNDS || self.is_moving() {
             return self.end();
         }
         let counts = self.known.iter().filter(|(_, known)| known.urrs > 0);

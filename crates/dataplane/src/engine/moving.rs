@@ -180,7 +180,7 @@ impl Engine {
 
     /// Begins with the next, if none is under way.
     pub(super) fn begin_move(&mut self) -> Option<Notice> {
-        if self.moves.under_way.is_some() {
+        if self.moves.under_way.is_some() || self.ending.has_begun() {
             return None;
         }
         let mut wanted = self.moves.wanted.pop_front()?;

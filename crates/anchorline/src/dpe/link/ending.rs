@@ -25,12 +25,12 @@ impl Server {
             sleep(POLL).await;
         }
         let is_heard = self.in_control == Some(id) && self.hang_up(id, until).await;
-        match self.engine.untold() {
-            Some(0) if is_heard => tracing::info!("the control plane was told what all sessions have used"),
-            untold => tracing::warn!(
-                "what {} sessions have used since it was told last was not heard by the control plane, and is lost",
-                untold.map_or("all".to_owned(), |untold| untold.to_string())
-            ),
+        if is_heard && self.engine.untold() == Some(0) {
+            tracing::info!("the control plane was told what all sessions have used");
+        } else {
+            tracing::warn!(
+                "the control plane has not heard what all sessions have used: what it was not told is lost"
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{S, Team};
 use crate::fixture::{N3, N6, rules};
 use crate::tests::to_user;
-use dplink::{Notice, UsageCause};
+use dplink::{Command, Destination, Notice, UsageCause, Whose};
 use proptest::prelude::*;
 use rules::{Methods, Rules, Seid, Urr, UrrId};
 use std::collections::BTreeMap;
@@ -50,6 +50,7 @@ proptest! {
         arrivals in prop::collection::vec(0..WORKERS, 0..6_000),
         users in 1..=SESSIONS as u8,
         before in prop::collection::vec(prop_oneof![10 => 1..WORKERS, 1 => Just(0)], 0..30),
+        moves in prop::option::of((1..=SESSIONS, 0..WORKERS as u8)),
         turns in prop::collection::vec(any::<prop::sample::Index>(), 1..50),
     ) {
         let mut team = Team::of(WORKERS, 0);
@@ -58,6 +59,12 @@ proptest! {
         team.now_ns += S;
         for (worker, user) in arrivals.into_iter().zip((1..=users).cycle()) {
             team.receive(worker, N6, &to_user(user));
+        }
+        if let Some((session, worker)) = moves {
+            let to = Some(Destination { worker, is_dry: false });
+            let whose = Whose::Session(Seid(session));
+            team.engine.handle(Command::Locate { token: 1, whose, to }).unwrap();
+            team.engine.poll(0);
         }
         for worker in before {
             team.workers[worker].turn(team.now_ns);
