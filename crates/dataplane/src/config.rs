@@ -124,6 +124,8 @@ pub struct Limits {
     pub kept_ns: u64,
     /// How far a packet may be ahead of its MBR.
     pub burst_ns: u64,
+    /// How far one may be that catches up on what was not used of its MBR in the last second; 0 where nothing is to be caught up.
+    pub catch_up_ns: u64,
     /// What users are held to, each way, whose rules have no limit for it.
     pub session_mbr: Option<BitRates>,
     /// Neighbours on all ports.
@@ -168,6 +170,7 @@ impl Default for Limits {
             kept_per_session: 128,
             kept_ns: 60_000_000_000,
             burst_ns: 10_000_000,
+            catch_up_ns: 250_000_000,
             session_mbr: None,
             neighbours: 4_096,
             held_per_neighbour: 16,

@@ -14,11 +14,15 @@ use dplink::Spread;
 use pair::Pair;
 use rand::SeedableRng;
 use reference::worlds::{Random, Scope};
+use tally::Tally;
 
 /// Packets between two changes of the rules.
 const CHANGE_EVERY: usize = 200;
 /// Packets of a world: its second is the time after which waiting packets expire.
 const PACKETS: usize = 2_000;
+
+/// Packets between two pauses, where there are any.
+const PAUSE_EVERY: usize = 50;
 
 /// A number from the environment, for long runs.
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -27,6 +31,28 @@ fn number(name: &str, otherwise: u64) -> u64 {
 
 fn compare(scope: Scope, at_once: usize, crew: &Crew) {
     compare_moving(scope, at_once, (crew, false));
+}
+
+/// With pauses in which users save up what they may catch up on, and nothing of what expires within a second.
+#[test]
+fn who_was_silent_catches_up_as_the_reference_says() {
+    let scope = Scope { twin_tunnels: false, parts: false, damage: false, ..Scope::ALL };
+    let (first, worlds) = (number("FIRST", 0), number("WORLDS", 100));
+    for seed in first..first + worlds {
+        let mut pair = Pair::with_pauses(seed, scope);
+        let random = &mut Random::seed_from_u64(seed);
+        for done in 0..PACKETS {
+            if done % PAUSE_EVERY == 0 {
+                pair.pause(random);
+            }
+            let (mut expected, mut seen, frames) = pair.run(1, random);
+            [&mut expected, &mut seen].into_iter().for_each(Tally::forget_expiries);
+            assert!(expected == seen, "seed {seed} after {done}: {expected:#?} {seen:#?} in {frames:#?}");
+            if done % CHANGE_EVERY == 0 {
+                pair.change(random);
+            }
+        }
+    }
 }
 
 fn compare_moving(scope: Scope, at_once: usize, (crew, moves): (&Crew, bool)) {

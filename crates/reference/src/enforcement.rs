@@ -101,6 +101,7 @@ impl Session {
         if !rules.pdrs.iter().any(|pdr| is_held(&rules, pdr)) {
             self.own = None;
         }
+        self.own.iter_mut().for_each(Meter::forget_recent);
         self.usages = rules.urrs.iter().map(|urr| self.usage(urr)).collect();
         self.rules = rules;
     }
@@ -108,14 +109,14 @@ impl Session {
     /// Its meters that other sessions may have, too.
     pub(crate) fn shared_meters(&self) -> Vec<Meter> {
         let is_shared = |meter: &&Meter| meter.is_shared();
-        self.meters.iter().filter(is_shared).copied().collect()
+        self.meters.iter().filter(is_shared).cloned().collect()
     }
 
     /// Another session has used, or changed, meters that may be of this session, too.
     pub(crate) fn adopt(&mut self, shared: &[Meter]) {
         for meter in &mut self.meters {
             if let Some(other) = shared.iter().find(|other| other.key == meter.key) {
-                *meter = *other;
+                meter.clone_from(other);
             }
         }
     }
@@ -268,7 +269,7 @@ impl Session {
         let own = held_to.map(|mbr| self.own.get_or_insert(Meter::of_the_node(mbr)));
         let is_meant = |meter: &&mut Meter| qers.iter().any(|qer| meter_key(qer) == Some(meter.key));
         let mut meters: Vec<&mut Meter> = self.meters.iter_mut().filter(is_meant).chain(own).collect();
-        let all = meters.iter().all(|meter| meter.conforms(load.direction, moment));
+        let all = meters.iter_mut().all(|meter| meter.conforms(load.direction, moment));
         if all {
             meters.iter_mut().for_each(|meter| meter.charge(load, moment.now_ns));
         }

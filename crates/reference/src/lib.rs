@@ -136,6 +136,7 @@ mod outcome;
 mod quote;
 mod reason;
 mod reassembly;
+mod recent;
 mod redirection;
 mod setup;
 pub mod worlds;

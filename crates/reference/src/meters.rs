@@ -1,6 +1,7 @@
 //! Rates of QERs: of bits, by the generic cell rate algorithm, and of packets, by windows (TS 29.244 5.4.4 and 8.2.64).
 
 use crate::enforcement::Moment;
+use crate::recent::Recent;
 use rules::{BitRates, Direction, PacketRate, PacketRates, Qer, QerId};
 
 /// Time in units of 1/256 ns: fine enough for a byte at hundreds of Gb/s.
@@ -26,7 +27,7 @@ pub(crate) enum MeterKey {
 }
 
 /// What QERs let pass, and what has passed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Meter {
     pub(crate) key: MeterKey,
     mbr: Option<BitRates>,
@@ -36,13 +37,14 @@ pub(crate) struct Meter {
 }
 
 /// What has passed one way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Passed {
     /// The theoretical arrival time, in units of 1/256 ns.
     pub(crate) arrival: u64,
     /// Where the window of a packet rate ends, in nanoseconds, and how many packets have passed in it.
     window_ends_ns: u64,
     packets: u32,
+    recent: Recent,
 }
 
 impl Meter {
@@ -73,7 +75,17 @@ impl Meter {
         };
         let (uplink, downlink) =
             (passed(Direction::Uplink, &known.uplink), passed(Direction::Downlink, &known.downlink));
-        Self { uplink, downlink, ..self }.forgetting_windows()
+        let mut new = Self { uplink, downlink, ..self };
+        if !new.is_shared() {
+            new.forget_recent();
+        }
+        new.forgetting_windows()
+    }
+
+    /// New rules begin a session's own second anew.
+    pub(crate) fn forget_recent(&mut self) {
+        self.uplink.recent.forget();
+        self.downlink.recent.forget();
     }
 
     /// Where packets are no longer limited, how many passed is forgotten.
@@ -81,7 +93,7 @@ impl Meter {
         let PacketRates { uplink, downlink } = self.packet_rates;
         for (rate, passed) in [(uplink, &mut self.uplink), (downlink, &mut self.downlink)] {
             if rate.is_none() {
-                *passed = Passed { arrival: passed.arrival, ..Passed::default() };
+                (passed.window_ends_ns, passed.packets) = (0, 0);
             }
         }
         self
@@ -101,13 +113,12 @@ impl Meter {
     }
 
     /// A generic cell rate algorithm, and a window of packets. A rate of 0 is none.
-    pub(crate) fn conforms(&self, direction: Direction, moment: Moment<'_>) -> bool {
-        let latest = moment.now_ns.saturating_add(moment.setup.burst_ns).saturating_mul(UNITS_PER_NS);
-        let passed = if direction == Direction::Uplink { &self.uplink } else { &self.downlink };
+    pub(crate) fn conforms(&mut self, direction: Direction, moment: Moment<'_>) -> bool {
         let (kbps, packets) = self.limits(direction);
+        let passed = if direction == Direction::Uplink { &mut self.uplink } else { &mut self.downlink };
         let in_window = if moment.now_ns < passed.window_ends_ns { passed.packets } else { 0 };
-        kbps.is_none_or(|_| passed.arrival <= latest)
-            && packets.is_none_or(|rate| in_window < rate.packets.into())
+        packets.is_none_or(|rate| in_window < rate.packets.into())
+            && kbps.is_none_or(|kbps| passed.has_left(kbps, moment))
     }
 
     pub(crate) fn charge(&mut self, load: Load, now_ns: u64) {
@@ -117,6 +128,7 @@ impl Meter {
             let now = now_ns.saturating_mul(UNITS_PER_NS);
             passed.arrival = passed.arrival.max(now).saturating_add(cost(load.length, kbps));
         }
+        passed.recent.charge(load.length);
         if let Some(rate) = packets {
             if now_ns >= passed.window_ends_ns {
                 passed.window_ends_ns = now_ns + u64::from(rate.window_s) * 1_000_000_000;
@@ -128,10 +140,22 @@ impl Meter {
 }
 
 impl Passed {
+    /// Whether a packet may pass at a rate now: it is not too far ahead, or so far that it catches up on the last second.
+    fn has_left(&mut self, kbps: u64, moment: Moment<'_>) -> bool {
+        let (setup, now) = (moment.setup, moment.now_ns.saturating_mul(UNITS_PER_NS));
+        let is_within =
+            |ns: u64| self.arrival <= moment.now_ns.saturating_add(ns).saturating_mul(UNITS_PER_NS);
+        if is_within(setup.burst_ns) {
+            return true;
+        }
+        let is_near = setup.catch_up_ns > 0 && is_within(setup.catch_up_ns);
+        is_near && self.recent.has_left(kbps, self.arrival.saturating_sub(now), moment.now_ns)
+    }
+
     /// A window ends no later than one of this limit that began now.
     fn within(&self, limit: Option<PacketRate>, now_ns: u64) -> Self {
         let longest_ns = limit.map_or(0, |limit| u64::from(limit.window_s) * 1_000_000_000);
-        Self { window_ends_ns: self.window_ends_ns.min(now_ns.saturating_add(longest_ns)), ..*self }
+        Self { window_ends_ns: self.window_ends_ns.min(now_ns.saturating_add(longest_ns)), ..self.clone() }
     }
 }
 
@@ -165,8 +189,18 @@ pub(crate) fn is_limited(qers: &[Qer], direction: Direction) -> bool {
     })
 }
 
-/// The time that so many bytes take at a rate, in units of 1/256 ns. Data plane and reference must round alike, so the
-/// formula is fixed to the operation.
+/// The time that so many bytes take at a rate, in units of 1/256 ns.
 pub(crate) fn cost(length: u64, kbps: u64) -> u64 {
-    (length as f64 * (256.0 * 8e6 / kbps as f64)) as u64
+    let (times, over) = octet(kbps);
+    u64::try_from(u128::from(length) * times / over).unwrap_or(u64::MAX)
+}
+
+/// The time that a byte takes at a rate, as a fraction of units of 1/256 ns: to the nearest of 27 binary digits. Data plane and
+/// reference must round alike, so the formula is fixed to the operation.
+pub(crate) fn octet(kbps: u64) -> (u128, u128) {
+    let exact = |over: u32| (u128::from(UNITS_PER_NS * 8_000_000) << over, u128::from(kbps) << 4);
+    // 16 times as long, so that the slowest rate has as few digits.
+    let digits = |over: u32| (exact(over).0 + exact(over).1 / 2) / exact(over).1;
+    let over = (0..31).find(|over| digits(*over) >= 1 << 26).unwrap_or(31);
+    (digits(over) << 4, 1 << over)
 }

@@ -57,6 +57,8 @@ pub struct Setup {
     pub neighbours: Vec<Neighbour>,
     /// How far ahead of its rate a meter lets a user get, in nanoseconds.
     pub burst_ns: u64,
+    /// How far a packet may be ahead that catches up on what was not used of its MBR in the last second.
+    pub catch_up_ns: u64,
     /// What a user is held to each way whose rules have no limit.
     pub session_mbr: Option<BitRates>,
     /// Packets that wait for one neighbour's Ethernet address at most.
@@ -74,6 +76,7 @@ impl Setup {
             routes: Vec::new(),
             neighbours: Vec::new(),
             burst_ns: 10_000_000,
+            catch_up_ns: 250_000_000,
             session_mbr: None,
             held_per_neighbour: 16,
             one_teid_space_per_port: false,

@@ -19,6 +19,7 @@ pub(crate) struct LimitSettings {
     reassembled: usize,
     redirected_flows: usize,
     burst_ms: u64,
+    catch_up_ms: u64,
     session_mbr_kbps: Option<u32>,
     punts_per_s: u32,
 }
@@ -37,6 +38,7 @@ pub(super) struct File {
     reassembled: Option<Spanned<u32>>,
     redirected_flows: Option<Spanned<u32>>,
     burst_ms: Option<Spanned<u32>>,
+    catch_up_ms: Option<Spanned<u32>>,
     session_mbr_kbps: Option<Spanned<u32>>,
     punts_per_s: Option<Spanned<u32>>,
 }
@@ -60,6 +62,7 @@ pub(super) fn check(file: File) -> Result<LimitSettings, Refusal> {
         reassembled: number(file.reassembled, usual.reassembled, 4..=1_024)?,
         redirected_flows: number(file.redirected_flows, usual.redirections, 512..=4_194_304)?,
         burst_ms: within(file.burst_ms, (usual.burst_ns / 1_000_000) as u32, 1..=2_000)?.into(),
+        catch_up_ms: within(file.catch_up_ms, (usual.catch_up_ns / 1_000_000) as u32, 0..=1_000)?.into(),
         session_mbr_kbps: file
             .session_mbr_kbps
             .map(|kbps| within(Some(kbps), 0, 1..=u32::MAX))
@@ -82,6 +85,7 @@ impl LimitSettings {
             reassembled: self.reassembled,
             redirections: self.redirected_flows,
             burst_ns: self.burst_ms * 1_000_000,
+            catch_up_ns: self.catch_up_ms * 1_000_000,
             session_mbr: self
                 .session_mbr_kbps
                 .map(u64::from)

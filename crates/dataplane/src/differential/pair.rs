@@ -36,6 +36,21 @@ impl Pair {
             // Each worker lets as many wait.
             world.setup.held_per_neighbour = PACKETS;
         }
+        if moves {
+            // What passed lately stays behind.
+            world.setup.catch_up_ns = 0;
+        }
+        Self::of(world, (crew, moves))
+    }
+
+    /// Where time may pass: nothing waits for what would be over within a second.
+    pub(super) fn with_pauses(seed: u64, scope: Scope) -> Self {
+        let mut world = World::within(seed, scope);
+        world.setup.held_per_neighbour = 0;
+        Self::of(world, (&Crew::default(), false))
+    }
+
+    fn of(world: World, (crew, moves): (&Crew, bool)) -> Self {
         let ports = || world.setup.ports.iter().map(|_| Wire::default()).collect::<Vec<_>>();
         let wires: Vec<Vec<Wire>> = (0..crew.workers).map(|_| ports()).collect();
         let (engine, mut workers) = connect_crew(&config(&world.setup), crew, wires.clone(), || 0).unwrap();
@@ -142,6 +157,11 @@ impl Pair {
             self.look();
             while self.turn() > 0 {}
         }
+    }
+
+    /// Nothing happens for a time in which TCP would wait.
+    pub(super) fn pause(&mut self, random: &mut Random) {
+        self.now_ns += random.random_range(0..400_000_000);
     }
 
     /// Gives some packets to both, all at one time: what each made of them, and the packets.
@@ -254,6 +274,7 @@ fn config(setup: &Setup) -> Config {
             kept: 16_384,
             kept_per_session: 16_384,
             burst_ns: setup.burst_ns,
+            catch_up_ns: setup.catch_up_ns,
             session_mbr: setup.session_mbr,
             held_per_neighbour: setup.held_per_neighbour,
             error_indications_per_s: u32::MAX,

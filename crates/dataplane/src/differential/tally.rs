@@ -34,6 +34,11 @@ impl Tally {
         rest
     }
 
+    /// Leaves out fragments that waited too long for others: the reference knows no time.
+    pub(super) fn forget_expiries(&mut self) {
+        self.drops.remove(DropReason::FragmentsIncomplete.name());
+    }
+
     /// Leaves out which datagram of ours a fragment is of: the reference does not say.
     pub(super) fn forget_identifications(&mut self, setup: &Setup) {
         for Frame(_, frame) in &mut self.sent {

@@ -91,6 +91,8 @@ impl End {
                 Next::To(NodeId::Far)
             }
             Self::Stopped(reason) => super::far::stop(packet, reason),
+            // Not all that the rate gives may have been used lately.
+            Self::Refused if super::qer::admits(state, packet) => Next::To(NodeId::Qer),
             Self::Refused => super::qer::refuse(state, packet, DropReason::RateExceeded),
         }
     }

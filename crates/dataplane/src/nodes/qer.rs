@@ -16,21 +16,17 @@ impl<B: Buffer> Node<B> for Qer {
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &packet.meta;
         let (direction, bytes) = (meta.direction(), u32::from(meta.bytes));
-        let (now_ns, burst_ns) = (state.now_ns, state.burst_ns);
         let step = state.sessions.cells.whole(meta.step);
         let base = step.base(meta.step);
         // What goes no further takes nothing of a rate that it may share with others.
         if super::urr::is_beyond_quota(state, packet, &step) {
             return Next::drop(DropReason::QuotaExhausted);
         }
-        let sessions = &mut state.sessions;
-        for place in step.lists().meters() {
-            if !sessions.admits((base, *place), direction, (now_ns, burst_ns)) {
-                return refuse(state, packet, DropReason::RateExceeded);
-            }
+        if !admits(state, packet) {
+            return refuse(state, packet, DropReason::RateExceeded);
         }
         for place in step.lists().meters() {
-            sessions.charge((base, *place), direction, (now_ns, bytes));
+            state.sessions.charge((base, *place), direction, (state.now_ns, bytes));
         }
         // Whatever its rules count, others may count it once they are known.
         let is_counted = step.is_counted() || packet.meta.waits.is_some();
@@ -49,6 +45,14 @@ impl<B: Buffer> Node<B> for Qer {
             next => next,
         }
     }
+}
+
+/// Whether all QERs of its PDR let a packet pass now.
+pub(super) fn admits<B: Buffer>(state: &mut State, packet: &Packet<B>) -> bool {
+    let (direction, moment) = (packet.meta.direction(), (state.now_ns, state.burst_ns));
+    let step = state.sessions.cells.whole(packet.meta.step);
+    let base = step.base(packet.meta.step);
+    step.lists().meters().iter().all(|place| state.sessions.admits((base, *place), direction, moment))
 }
 
 /// Drops a packet that QoS enforcement refuses; some URRs count it all the same (TS 29.244 8.2.68, MBQE).

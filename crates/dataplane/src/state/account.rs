@@ -1,16 +1,8 @@
 //! What a session has used and may still use, as the packet path writes it: one QER's rate and one URR's counts, each direction
 //! by itself.
 
+use super::cost::{Cost, PARTS};
 use rules::{BitRates, Direction};
-
-/// Parts of a nanosecond in which meters reckon, so that fast rates stay exact.
-const PARTS: u64 = 256;
-/// Bits of a cost behind the point.
-const FRACTION: u32 = 24;
-/// What an octet costs at 1 kbit/s: 8 bits an octet, 1,000,000 ns a ms.
-const COST_AT_1_KBPS: u64 = (8_000_000 * PARTS) << FRACTION;
-/// The cost of what stands for a meter apart.
-const APART: u64 = u64::MAX;
 
 /// A time, as meters reckon it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,30 +27,47 @@ impl Moment {
 pub(crate) struct Pace {
     /// In [`PARTS`] of a nanosecond.
     due: u64,
-    /// Of an octet, in [`PARTS`] of a nanosecond, with [`FRACTION`] bits behind the point; 0 without a limit.
-    cost: u64,
+    /// Bytes that passed, for who wants to know how many did between two looks; it runs over.
+    passed: u32,
+    cost: Cost,
 }
 
 impl Pace {
     /// No limit, nothing used.
-    const ZERO: Self = Self { due: 0, cost: 0 };
+    const ZERO: Self = Self { due: 0, passed: 0, cost: Cost::NONE };
 
     fn new(limit_kbps: u64) -> Self {
-        Self { due: 0, cost: COST_AT_1_KBPS.checked_div(limit_kbps).map_or(0, |cost| cost.max(1)) }
+        Self { cost: Cost::at(limit_kbps), ..Self::ZERO }
     }
 
     /// The place of the meter apart that it stands for.
-    pub(crate) const fn stands_for(self) -> Option<u32> {
-        if self.cost == APART { Some(self.due as u32) } else { None }
+    pub(crate) fn stands_for(self) -> Option<u32> {
+        if self.cost == Cost::APART { Some(self.due as u32) } else { None }
     }
 
     /// The limit; `None` without one.
-    pub(crate) fn limit_kbps(self) -> Option<u64> {
-        match self.cost {
-            0 => None,
-            // To the nearest.
-            cost => Some((COST_AT_1_KBPS + cost / 2) / cost),
-        }
+    pub(crate) const fn limit_kbps(self) -> Option<u64> {
+        self.cost.kbps()
+    }
+
+    /// Bytes that passed so far; it runs over.
+    pub(crate) const fn passed(self) -> u32 {
+        self.passed
+    }
+
+    /// Bytes that the rate lets pass in a time.
+    pub(crate) fn bytes_in(self, ns: u64) -> u64 {
+        self.cost.bytes(ns.saturating_mul(PARTS))
+    }
+
+    /// Bytes that passed and that the rate would have kept back for later.
+    pub(crate) fn bytes_ahead(self, now_ns: u64) -> u64 {
+        self.cost.bytes(self.due.saturating_sub(now_ns.saturating_mul(PARTS)))
+    }
+
+    /// Whether so many bytes take no longer than this.
+    pub(crate) const fn takes_at_most(self, ns: u64, bytes: u32) -> bool {
+        self.cost.of(bytes) <= ns.saturating_mul(PARTS)
     }
 
     /// Where it stands if it goes on where `old` did.
@@ -78,7 +87,7 @@ impl Pace {
     #[inline]
     pub(crate) fn admits(self, now_ns: u64, burst_ns: u64) -> bool {
         // Where there is no limit any more, what the last one put off is no matter.
-        self.cost == 0 || self.due <= Moment::new(now_ns, burst_ns).latest
+        self.cost == Cost::NONE || self.due <= Moment::new(now_ns, burst_ns).latest
     }
 
     /// A packet passes.
@@ -90,7 +99,7 @@ impl Pace {
     /// [`Pace::admits`] and [`Pace::charge`] in one, of a packet that nothing else holds up.
     #[inline(always)]
     pub(crate) fn take(&mut self, moment: Moment, bytes: u32) -> bool {
-        let admits = self.due <= moment.latest || self.cost == 0;
+        let admits = self.due <= moment.latest || self.cost == Cost::NONE;
         if admits {
             self.put_off(moment, bytes);
         }
@@ -99,8 +108,8 @@ impl Pace {
 
     #[inline(always)]
     fn put_off(&mut self, moment: Moment, bytes: u32) {
-        let cost = ((u128::from(bytes) * u128::from(self.cost)) >> FRACTION) as u64;
-        self.due = self.due.max(moment.now).saturating_add(cost);
+        self.due = self.due.max(moment.now).saturating_add(self.cost.of(bytes));
+        self.passed = self.passed.wrapping_add(bytes);
     }
 }
 
@@ -122,11 +131,11 @@ impl Rate {
 
     /// Stands for a meter apart, by its place.
     pub(crate) const fn apart(at: u32) -> Self {
-        Self { ways: [Pace { due: at as u64, cost: APART }; 2] }
+        Self { ways: [Pace { due: at as u64, passed: 0, cost: Cost::APART }; 2] }
     }
 
     /// The place of the meter apart that it stands for.
-    pub(crate) const fn stands_for(&self) -> Option<u32> {
+    pub(crate) fn stands_for(&self) -> Option<u32> {
         self.ways[0].stands_for()
     }
 
@@ -149,7 +158,7 @@ impl Rate {
             return;
         }
         for (way, old) in self.ways.iter_mut().zip(old.ways) {
-            way.due = way.due_after(old, now_ns);
+            (way.due, way.passed) = (way.due_after(old, now_ns), old.passed);
         }
     }
 }
@@ -315,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_taken_as_it_is_admitted_and_charged() {
-        for kbps in [0, 1, 100, u64::MAX / COST_AT_1_KBPS] {
+        for kbps in [0, 1, 100, u64::MAX] {
             let mut one = Pace::new(kbps);
             let mut two = one;
             for step in 0..1_000 {

@@ -69,12 +69,9 @@ impl Apart {
         })
     }
 
-    /// Whether a packet may pass now.
-    pub(crate) fn admits(&self, direction: Direction, now_ns: u64, burst_ns: u64) -> bool {
-        // What a limit has seen does not count once it is gone.
-        let is_limited = self.rate.way(direction).limit_kbps().is_some();
-        (!is_limited || self.rate.way(direction).admits(now_ns, burst_ns))
-            && self.windows[direction as usize].admits(now_ns)
+    /// Whether one more packet may pass now, whatever its size.
+    pub(crate) fn admits_packets(&self, direction: Direction, now_ns: u64) -> bool {
+        self.windows[direction as usize].admits(now_ns)
     }
 
     /// A packet passes.
@@ -172,9 +169,9 @@ impl Aparts {
         at
     }
 
-    /// One session less uses a meter.
-    pub(crate) fn leave(&mut self, at: u32) {
-        let Some((meter, users)) = self.meters.get_mut(at as usize) else { return };
+    /// One session less uses a meter; whether it was the last.
+    pub(crate) fn leave(&mut self, at: u32) -> bool {
+        let Some((meter, users)) = self.meters.get_mut(at as usize) else { return false };
         *users -= 1;
         if *users == 0 {
             meter.number.into_iter().for_each(|number| {
@@ -182,6 +179,7 @@ impl Aparts {
             });
             self.free.push(at);
         }
+        *users == 0
     }
 
     /// The meter at a place.
@@ -208,7 +206,7 @@ mod tests {
 
     fn passed(meter: &mut Apart, seconds: std::ops::Range<u64>) -> usize {
         let pass = |second: &u64| {
-            let admitted = meter.admits(Direction::Uplink, second * SECOND_NS, 0);
+            let admitted = meter.admits_packets(Direction::Uplink, second * SECOND_NS);
             admitted.then(|| meter.charge(Direction::Uplink, second * SECOND_NS, 100)).is_some()
         };
         seconds.filter(pass).count()
@@ -219,7 +217,7 @@ mod tests {
         let mut meter = apart(None, 3);
         assert_eq!(passed(&mut meter, 7..67), 3);
         assert_eq!(passed(&mut meter, 67..127), 3);
-        assert!((0..9).all(|_| meter.admits(Direction::Downlink, 0, 0)));
+        assert!((0..9).all(|_| meter.admits_packets(Direction::Downlink, 0)));
         assert_eq!(passed(&mut apart(None, 0), 0..500), 0);
     }
 

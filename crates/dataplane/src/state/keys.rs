@@ -202,6 +202,7 @@ mod tests {
             peers: few,
             aparts: few,
             framed_routes: few,
+            catch_up_ns: 0,
             echo,
             has_instances: false,
         };

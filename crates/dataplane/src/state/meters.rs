@@ -3,6 +3,7 @@
 use super::account::Rate;
 use super::apart::Apart;
 use super::installation::Installation;
+use super::recent::MeterWay;
 use super::session::Session;
 use super::sessions::{Sessions, find_near};
 use rules::{Direction, QerId};
@@ -17,10 +18,14 @@ impl Sessions {
         (now_ns, burst_ns): (u64, u64),
     ) -> bool {
         let pace = *self.cells.way((base, place), direction).0;
-        match pace.stands_for().map(|at| self.aparts.at(at)) {
-            None => pace.admits(now_ns, burst_ns),
-            Some(apart) => apart.is_some_and(|apart| apart.admits(direction, now_ns, burst_ns)),
-        }
+        let (pace, way) = match pace.stands_for() {
+            None => (pace, MeterWay::of_account((base, place), direction)),
+            Some(at) => match self.aparts.at(at).filter(|apart| apart.admits_packets(direction, now_ns)) {
+                None => return false,
+                Some(apart) => (apart.rate().way(direction), MeterWay::apart(at, direction)),
+            },
+        };
+        pace.admits(now_ns, burst_ns) || self.recent.admits(way, pace, now_ns)
     }
 
     /// A packet passes the meter of an account.
@@ -79,6 +84,24 @@ impl Sessions {
             let apart = before.map_or(*apart, |before| apart.carry(&before, now_ns));
             let known = before.and_then(|rate| rate.stands_for());
             account.rate = Rate::apart(self.aparts.enter(apart, known, now_ns));
+        }
+    }
+
+    /// A session uses its meters no longer, or under new rules: what is known of those that nobody else uses is forgotten.
+    pub(super) fn leave_meters(&mut self, session: &Session) {
+        let base = session.run.base;
+        for place in 0..session.accounts.len() as u16 {
+            let apart = self.cells.account(base, place).rate.stands_for();
+            let is_own =
+                apart.and_then(|at| self.aparts.at(at)).is_none_or(|apart| apart.own_rate().is_some());
+            let is_gone = apart.is_none_or(|at| self.aparts.leave(at)) || is_own;
+            let way = |direction| match apart {
+                None => MeterWay::of_account((base, place), direction),
+                Some(at) => MeterWay::apart(at, direction),
+            };
+            for direction in [Direction::Uplink, Direction::Downlink].into_iter().filter(|_| is_gone) {
+                self.recent.forget(way(direction));
+            }
         }
     }
 

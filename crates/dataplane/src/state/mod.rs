@@ -9,6 +9,7 @@ mod budget;
 mod cells;
 mod connections;
 mod content;
+mod cost;
 mod exits;
 mod flow_key;
 mod flows;
@@ -31,6 +32,7 @@ mod ports;
 mod probing;
 mod punting;
 mod queues;
+mod recent;
 mod redirections;
 mod routes;
 mod runs;
@@ -176,6 +178,7 @@ impl State {
             peers: limits.peers,
             aparts: limits.meters_apart,
             framed_routes: limits.framed_routes,
+            catch_up_ns: limits.catch_up_ns,
             has_instances: ports.has_instances(),
             echo: config.echo,
         };

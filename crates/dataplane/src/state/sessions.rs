@@ -9,6 +9,7 @@ use super::installation::{Installation, Installed, Refusal};
 use super::lists::WholeStep;
 use super::memory::{self, NoMemory};
 use super::peers::{Name, Peers, Way};
+use super::recent::Recent;
 use super::session::{Key, Names, Session, SessionIndex, step_index};
 use super::step::{Kind, StepIndex};
 use super::usage::Ledger;
@@ -36,6 +37,7 @@ pub(crate) struct Sessions {
     pub(crate) cells: Cells,
     pub(crate) peers: Peers,
     pub(super) aparts: Aparts,
+    pub(super) recent: Recent,
     generation: u32,
     /// By port, how many tunnels there are [`Key::turned`].
     pub(super) turned: [u32; PORTS_MAX],
@@ -49,6 +51,7 @@ pub(crate) struct Room {
     pub(crate) peers: usize,
     pub(crate) aparts: usize,
     pub(crate) framed_routes: usize,
+    pub(crate) catch_up_ns: u64,
     pub(crate) echo: Echo,
     pub(crate) has_instances: bool,
 }
@@ -80,6 +83,7 @@ impl Sessions {
             cells: Cells::new(cells, room.sessions)?,
             peers: Peers::new(room.peers, room.echo),
             aparts: Aparts::new(room.aparts),
+            recent: Recent::new(Recent::METERS, room.catch_up_ns),
             generation: 0,
             turned: [0; PORTS_MAX],
         })
@@ -408,11 +412,7 @@ impl Sessions {
     fn forget(&mut self, session: &Session, place: u32) {
         self.by_seid.remove(session.seid.0, place);
         self.forget_keys(&session.keys, place);
-        for place in 0..session.accounts.len() as u16 {
-            if let Some(apart) = self.cells.account(session.run.base, place).rate.stands_for() {
-                self.aparts.leave(apart);
-            }
-        }
+        self.leave_meters(session);
         for at in self.steps_of(session) {
             let step = *self.cells.step(at);
             self.cells.put(at, &WholeStep::EMPTY);

@@ -1,7 +1,9 @@
 //! What went over the wires, and a judge nobody here wrote: tshark.
 
+mod arrivals;
 mod audit;
 
+pub use arrivals::Arrivals;
 pub use audit::Audit;
 
 use crate::{Namespace, Process, command};
@@ -27,9 +29,22 @@ impl Capture {
     /// # Errors
     /// Where it does not start.
     pub fn start(namespace: &Namespace, dir: &Path) -> Result<Self> {
-        let file = dir.join("run.pcapng");
+        Self::of(namespace, &["-i", "n3", "-f", N3_FILTER, "-i", "n4"], dir.join("run.pcapng"))
+    }
+
+    /// Captures the headers of TCP's packets of a port outside tunnels, into `dir`/`name`.pcapng.
+    ///
+    /// # Errors
+    /// Where it does not start.
+    pub fn of_tcp(namespace: &Namespace, port: u16, (dir, name): (&Path, &str)) -> Result<Self> {
+        let filter = format!("tcp port {port}");
+        Self::of(namespace, &["-s", "96", "-i", "any", "-f", &filter], dir.join(format!("{name}.pcapng")))
+    }
+
+    fn of(namespace: &Namespace, what: &[&str], file: PathBuf) -> Result<Self> {
         let mut dumpcap = namespace.command("dumpcap");
-        dumpcap.args(["-q", "-i", "n3", "-f", N3_FILTER, "-i", "n4", "-w"]).arg(&file);
+        dumpcap.arg("-q").args(what).arg("-w").arg(&file);
+        let dir = file.parent().unwrap_or(Path::new("."));
         let mut process = Process::spawn("dumpcap", &mut dumpcap, dir)?;
         process.wait_for_line("File: ", command::SHORT)?;
         Ok(Self { process, file })

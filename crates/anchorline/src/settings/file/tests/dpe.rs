@@ -68,7 +68,7 @@ fn peers_are_asked_every_minute_unless_told_otherwise() {
 }
 
 /// Those of `[dpe.limits]` that the example shows with their usual values.
-const LIMITS: [&str; 10] = [
+const LIMITS: [&str; 11] = [
     "kept",
     "kept_per_session",
     "kept_s",
@@ -78,6 +78,7 @@ const LIMITS: [&str; 10] = [
     "shared_meters",
     "reassembled",
     "burst_ms",
+    "catch_up_ms",
     "punts_per_s",
 ];
 
@@ -98,7 +99,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
     }
     assert_eq!(limits(&said).unwrap(), usual);
     let few = "[dpe.limits]\nkept = 100\nkept_s = 2\npeers = 16\nneighbours = 17\nheld_per_neighbour = 1\n\
-               shared_meters = 18\nreassembled = 4\nredirected_flows = 512\nburst_ms = 30\nsession_mbr_kbps = 5\npunts_per_s = 6";
+               shared_meters = 18\nreassembled = 4\nredirected_flows = 512\nburst_ms = 30\ncatch_up_ms = 0\nsession_mbr_kbps = 5\npunts_per_s = 6";
     let expected = dataplane::Limits {
         kept: 100,
         // One user keeps no more than all.
@@ -111,6 +112,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
         reassembled: 4,
         redirections: 512,
         burst_ns: 30_000_000,
+        catch_up_ns: 0,
         session_mbr: Some(rules::BitRates { uplink_kbps: 5, downlink_kbps: 5 }),
         punts_per_s: 6,
         ..usual
@@ -127,6 +129,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
         ("held_per_neighbour = 257", "this is 1 to 256"),
         ("shared_meters = 1", "this is 16 to 1000000"),
         ("reassembled = 3", "reassembled = 3: this is 4 to 1024"),
+        ("catch_up_ms = 1001", "catch_up_ms = 1001: this is 0 to 1000"),
         ("burst_ms = 2001", "burst_ms = 2001: this is 1 to 2000"),
         ("session_mbr_kbps = 0", "session_mbr_kbps = 0: this is 1 to 4294967295"),
         ("punts_per_s = 0", "punts_per_s = 0: this is 1 to 1000000"),
