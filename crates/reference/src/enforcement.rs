@@ -112,6 +112,16 @@ impl Session {
         self.meters.iter().filter(is_shared).cloned().collect()
     }
 
+    /// Its meters, but for the node's own limit.
+    pub(crate) fn meters(&self) -> &[Meter] {
+        &self.meters
+    }
+
+    /// The node's own limit, once a packet was held to it.
+    pub(crate) const fn own_limit(&self) -> Option<&Meter> {
+        self.own.as_ref()
+    }
+
     /// Another session has used, or changed, meters that may be of this session, too.
     pub(crate) fn adopt(&mut self, shared: &[Meter]) {
         for meter in &mut self.meters {

@@ -44,7 +44,8 @@
 //! in mind:
 //!
 //! * one packet at a time; in a vector, packets meet meters, quotas and fragments in the order of the graph's nodes, so compare
-//!   whole vectors only with [`Scope`](worlds::Scope)s without `rates`, `usage`, `signals` and `parts`;
+//!   whole vectors only with [`Scope`](worlds::Scope)s without `signals` and `parts`, and end a vector before the packet with which
+//!   some limit is reached ([`Reference::standing`]), which goes alone;
 //! * make the neighbours of [`Setup`] known beforehand, and allow any number of Error Indications, ICMP errors, kept packets and so
 //!   many per session;
 //! * put changes with `drop_buffered`, so that no kept packet leaves because of one;
@@ -139,12 +140,14 @@ mod reassembly;
 mod recent;
 mod redirection;
 mod setup;
+mod standing;
 pub mod worlds;
 
 pub use enforcement::UsageCounts;
 pub use outcome::{Fate, Outcome};
 pub use reason::DropReason;
 pub use setup::{Mac, Neighbour, PortSetup, Route, Setup, SetupError};
+pub use standing::Standing;
 
 use enforcement::Session;
 use ethernet::{Asked, Waiting};

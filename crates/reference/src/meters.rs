@@ -121,6 +121,11 @@ impl Meter {
             && kbps.is_none_or(|kbps| passed.has_left(kbps, moment))
     }
 
+    /// Whether a packet would not pass, without a look that changes anything.
+    pub(crate) fn holds_up(&self, direction: Direction, moment: Moment<'_>) -> bool {
+        !self.clone().conforms(direction, moment)
+    }
+
     pub(crate) fn charge(&mut self, load: Load, now_ns: u64) {
         let (kbps, packets) = self.limits(load.direction);
         let passed = if load.direction == Direction::Uplink { &mut self.uplink } else { &mut self.downlink };

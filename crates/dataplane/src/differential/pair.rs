@@ -27,17 +27,19 @@ pub(super) struct Pair {
     /// Sessions move, between packets and while they are under way.
     moves: bool,
     pub(super) moved: usize,
+    /// How many times packets were brought.
+    pub(super) vectors: usize,
 }
 
 impl Pair {
-    pub(super) fn new(seed: u64, scope: Scope, (crew, moves): (&Crew, bool)) -> Self {
+    pub(super) fn new(seed: u64, scope: Scope, (crew, moves, at_once): (&Crew, bool, usize)) -> Self {
         let mut world = World::within(seed, scope);
         if crew.workers > 1 {
             // Each worker lets as many wait.
             world.setup.held_per_neighbour = PACKETS;
         }
-        if moves {
-            // What passed lately stays behind.
+        if moves || at_once > 1 {
+            // What passed lately stays behind, and which of a moment's packets finds a meter used up depends on their order.
             world.setup.catch_up_ns = 0;
         }
         Self::of(world, (crew, moves))
@@ -60,8 +62,18 @@ impl Pair {
             }
         }
         let reference = Reference::new(world.setup.clone()).unwrap();
-        let mut pair =
-            Self { reference, engine, workers, wires, revision: 0, now_ns: 1, moves, moved: 0, world };
+        let mut pair = Self {
+            reference,
+            engine,
+            workers,
+            wires,
+            revision: 0,
+            now_ns: 1,
+            moves,
+            moved: 0,
+            vectors: 0,
+            world,
+        };
         for (seid, rules) in pair.world.sessions.clone() {
             pair.put(seid, rules);
         }
@@ -164,30 +176,75 @@ impl Pair {
         self.now_ns += random.random_range(0..400_000_000);
     }
 
-    /// Gives some packets to both, all at one time: what each made of them, and the packets.
-    pub(super) fn run(&mut self, count: usize, random: &mut Random) -> (Tally, Tally, Vec<Frame>) {
+    /// Gives some packets to both, all at one time, maybe copies of one: what each made of them, and the packets.
+    pub(super) fn run(
+        &mut self,
+        (count, are_copies): (usize, bool),
+        random: &mut Random,
+    ) -> (Tally, Tally, Vec<Frame>) {
         self.now_ns += World::gap_ns(random);
         let going = if self.moves { self.set_out(random) } else { None };
-        let packet = |_| {
+        let mut packet = |_| {
             let (port, frame) = self.world.packet(random);
             Frame(port, frame)
         };
-        let frames: Vec<Frame> = (0..count).map(packet).collect();
+        let frames: Vec<Frame> = match are_copies {
+            true => vec![packet(0); count],
+            false => (0..count).map(packet).collect(),
+        };
         let (expected, seen) = self.give(&frames, going);
         (expected, seen, frames)
     }
 
-    /// Gives these frames to both, while a session may be going: what each made of them.
+    /// Gives these frames to both, while a session may be going: what each made of them. In a vector, packets meet limits in
+    /// the order of the graph's nodes, which matters where one is reached, unless they are all the same: so a vector ends
+    /// before the packet with which one is, and that goes alone. So does what is counted until it is known to have no way.
     pub(super) fn give(&mut self, frames: &[Frame], going: Option<Seid>) -> (Tally, Tally) {
         let (mut expected, mut seen) = (Tally::default(), Tally::default());
-        for Frame(port, frame) in frames {
+        let before: Vec<Counters> = self.workers.iter().map(|worker| worker.counters().clone()).collect();
+        let mut standing = self.reference.standing(self.now_ns);
+        let are_alike = frames.windows(2).all(|pair| pair[0] == pair[1]);
+        let mut first = 0;
+        for (at, Frame(port, frame)) in frames.iter().enumerate() {
             expected.expect(self.reference.process(*port, frame, self.now_ns));
+            let after = self.reference.standing(self.now_ns);
+            let is_apart = match are_alike {
+                true => after.taken_back() != standing.taken_back(),
+                false => after != standing,
+            };
+            if is_apart {
+                self.bring(&frames[first..at]);
+                self.bring(&frames[at..=at]);
+                first = at + 1;
+            }
+            standing = after;
+        }
+        self.bring(&frames[first..]);
+        self.settle(going);
+        self.read(&before, &mut seen);
+        for tally in [&mut expected, &mut seen] {
+            if self.workers.len() > 1 {
+                // Each asks for the stations it needs.
+                tally.sent.retain(|Frame(_, frame)| !is_question(frame));
+            }
+            tally.forget_identifications(&self.world.setup);
+            tally.sent.sort();
+        }
+        (expected, seen)
+    }
+
+    /// Brings frames to the workers, all at once, and lets them do all there is to do.
+    fn bring(&mut self, frames: &[Frame]) {
+        self.vectors += usize::from(!frames.is_empty());
+        for Frame(port, frame) in frames {
             let worker = bystander(frame, self.workers.len());
             self.wires[worker][*port].0.borrow_mut().0.push_back(roomy(frame));
         }
-        let before: Vec<Counters> = self.workers.iter().map(|worker| worker.counters().clone()).collect();
         self.finish();
-        self.settle(going);
+    }
+
+    /// What has become of frames since the workers had counted so much.
+    fn read(&self, before: &[Counters], seen: &mut Tally) {
         for (before, worker) in before.iter().zip(&self.workers) {
             seen.consumed += worker.counters().consumed - before.consumed;
             for (reason, count) in drops(before, worker.counters()) {
@@ -198,17 +255,6 @@ impl Pair {
         for (port, wire) in self.wires.iter().flat_map(|wires| wires.iter().enumerate()) {
             seen.sent.extend(wire.0.borrow_mut().1.drain(..).map(|frame| Frame(port, frame)));
         }
-        if self.workers.len() > 1 {
-            // Each asks for the stations it needs.
-            for tally in [&mut expected, &mut seen] {
-                tally.sent.retain(|Frame(_, frame)| !is_question(frame));
-            }
-        }
-        for tally in [&mut expected, &mut seen] {
-            tally.forget_identifications(&self.world.setup);
-            tally.sent.sort();
-        }
-        (expected, seen)
     }
 
     /// What both have counted for a session.

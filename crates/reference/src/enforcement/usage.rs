@@ -31,6 +31,8 @@ pub(super) struct Usage {
     quota: Volume,
     uplink_at_grant: u64,
     downlink_at_grant: u64,
+    /// Packets that were counted and have not left.
+    taken_back: u64,
 }
 
 impl Session {
@@ -58,6 +60,11 @@ impl Session {
     pub(super) fn exhausted(&self, pdr: &Pdr) -> Option<&Urr> {
         let mut urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
         urrs.find(|urr| !urr.inactive && self.is_exhausted(urr.id))
+    }
+
+    /// Of each URR, whether its quota is used up.
+    pub(crate) fn used_up(&self) -> impl Iterator<Item = bool> {
+        self.rules.urrs.iter().map(|urr| self.is_exhausted(urr.id))
     }
 
     /// A quota that is used up in one respect, be it in one direction only, is used up.
@@ -101,6 +108,13 @@ impl Session {
             *bytes -= load.length;
             *packets -= 1;
         }
+        let meant = |usage: &&mut Usage| urrs.contains(&usage.counts.urr) && usage.quota != Volume::default();
+        self.usages.iter_mut().filter(meant).for_each(|usage| usage.taken_back += 1);
+    }
+
+    /// How many packets were taken back of quotas.
+    pub(crate) fn taken_back(&self) -> u64 {
+        self.usages.iter().map(|usage| usage.taken_back).sum()
     }
 
     /// Counts a packet that was taken back.

@@ -43,6 +43,8 @@ pub struct Scope {
     pub rates: bool,
     /// URRs, some with quotas.
     pub usage: bool,
+    /// With them, FARs for the time after a quota.
+    pub quota_fars: bool,
     /// FARs that buffer.
     pub buffering: bool,
     /// FARs that duplicate.
@@ -73,6 +75,7 @@ impl Scope {
         sdf_filters: true,
         rates: true,
         usage: true,
+        quota_fars: true,
         buffering: true,
         duplicates: true,
         redirects: true,
@@ -94,6 +97,7 @@ impl Scope {
         sdf_filters: false,
         rates: false,
         usage: false,
+        quota_fars: false,
         buffering: false,
         duplicates: false,
         redirects: false,

@@ -275,7 +275,7 @@ impl Draft {
     fn lead_on_beyond_quotas(&mut self, random: &mut Random) {
         for at in 0..self.rules.urrs.len() {
             let has_quota = self.rules.urrs.get(at).is_some_and(|urr| urr.volume_quota.is_some());
-            if !has_quota || !chance(random, 600) {
+            if !has_quota || !self.scope.quota_fars || !chance(random, 600) {
                 continue;
             }
             let fars: Vec<FarId> = self.rules.fars.iter().map(|far| far.id).collect();

@@ -1,0 +1,44 @@
+//! Where limits stand. As long as that does not change, it makes no difference which of the packets of one moment comes
+//! first: what passes is only added up.
+
+use crate::Reference;
+use crate::enforcement::Moment;
+use rules::Direction;
+
+/// Where all limits stand; two are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Of all sessions, in their order: each meter each way, the node's own limit each way, and each quota; whether it lets
+    /// nothing pass.
+    held_up: Vec<bool>,
+    /// Packets that were counted before they were known not to leave: until then they have used some of a quota.
+    taken_back: u64,
+}
+
+impl Standing {
+    /// How many packets have been taken back of quotas.
+    pub const fn taken_back(&self) -> u64 {
+        self.taken_back
+    }
+}
+
+impl Reference {
+    /// Where limits stand for packets that come at this time.
+    pub fn standing(&self, now_ns: u64) -> Standing {
+        let moment = Moment { now_ns, setup: &self.setup, part_of: None };
+        Standing {
+            held_up: self.sessions.iter().flat_map(|session| session.held_up(moment)).collect(),
+            taken_back: self.sessions.iter().map(crate::Session::taken_back).sum(),
+        }
+    }
+}
+
+impl crate::Session {
+    fn held_up(&self, moment: Moment<'_>) -> impl Iterator<Item = bool> {
+        let ways = [Direction::Uplink, Direction::Downlink];
+        let refuses = move |way| self.own_limit().is_some_and(|meter| meter.holds_up(way, moment));
+        let meters = self.meters().iter();
+        let meters = meters.flat_map(move |meter| ways.map(|way| meter.holds_up(way, moment)));
+        meters.chain(ways.map(refuses)).chain(self.used_up())
+    }
+}
