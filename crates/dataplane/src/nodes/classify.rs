@@ -114,11 +114,13 @@ pub(super) fn go_by<B: Buffer>(
 /// Whether what is found of one packet is worth to be remembered for the next ones of its flow.
 #[inline]
 pub(super) fn is_lasting(session: &Session, arrival: &Arrival) -> bool {
-    // Of lookups every packet is looked at; flow labels differ within a flow.
+    // Flow labels differ within a flow; packets of IPv4 have none, so that no filter with one matches.
+    let is_labelled = session.looks.flow_label && arrival.flow_label.is_some();
+    // Of lookups every packet is looked at.
     let is_lookup = session.looks.application && arrival.remote_port == Some(DNS);
     // Router solicitations have the key of whatever else the user tells its routers by ICMPv6.
     let is_for_group = arrival.protocol == packet::protocol::ICMPV6 && arrival.remote.is_multicast();
-    !session.looks.flow_label && !is_lookup && !is_for_group
+    !is_labelled && !is_lookup && !is_for_group
 }
 
 /// A packet as classifiers see it.

@@ -18,6 +18,7 @@ mod held;
 mod indications;
 mod instances;
 mod kept;
+mod labels;
 mod lookups;
 mod looped;
 mod losses;
