@@ -107,10 +107,10 @@ impl Explain {
             Kind::Redirect | Kind::Reset => Seen::Dropped(DropReason::Redirected),
             _ if is_plain && to_ourselves => Seen::Dropped(DropReason::ToOurselves),
             _ if redirected.is_err() => Seen::Dropped(redirected.err().unwrap_or(DropReason::Redirected)),
-            _ if self.finding.qers.iter().any(|qer| !qer.admits) => Seen::Dropped(DropReason::RateExceeded),
             _ if !step.stands_in() && self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
                 Seen::Dropped(DropReason::QuotaExhausted)
             }
+            _ if self.finding.qers.iter().any(|qer| !qer.admits) => Seen::Dropped(DropReason::RateExceeded),
             _ if self.finding.next_hop.is_none() => Seen::Dropped(DropReason::NoRoute),
             _ => Seen::Sent,
         }
@@ -262,6 +262,7 @@ fn flow_key(question: &Question) -> FlowKey {
         destination: number(question.remote),
         source_port,
         destination_port,
+        spi: question.spi.unwrap_or_default(),
         protocol: question.protocol,
         version: if question.ue.is_ipv4() { 4 } else { 6 },
         ..FiveTuple::default()

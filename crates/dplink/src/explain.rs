@@ -23,6 +23,10 @@ pub struct Question {
     pub ports: Option<(u16, u16)>,
     /// Type of service, or traffic class.
     pub traffic_class: u8,
+    /// Security parameter index, where it carries ESP or AH.
+    pub spi: Option<u32>,
+    /// Flow label, of IPv6.
+    pub flow_label: u32,
     /// The QoS flow its tunnel header names; `None`: none, or the first that some PDR takes.
     pub qfi: Option<Qfi>,
     /// The tunnel it comes in; `None`: from the user, the first tunnel of the session some PDR takes it in; to the user,

@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// The far end, whichever way the packet goes: 8.8.8.8, 8.8.8.8:53 or [2001:db8::1]:53.
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     to: End,
-    /// udp, tcp, icmp, sctp or a number; without it, udp where --to has a port, else icmp.
+    /// udp, tcp, icmp, sctp, esp, ah or a number; without it, udp where --to has a port, esp with --spi, else icmp.
     #[arg(long, value_name = "PROTOCOL")]
     protocol: Option<Protocol>,
     /// The port at the user's end.
@@ -44,6 +44,12 @@ pub(super) struct Args {
     /// Its type of service, or traffic class: decimal, or hexadecimal after 0x.
     #[arg(long, value_name = "TOS", default_value = "0", value_parser = values::tos)]
     tos: u8,
+    /// Its security parameter index, of ESP or AH: decimal, or hexadecimal after 0x.
+    #[arg(long, value_name = "SPI", value_parser = values::spi)]
+    spi: Option<u32>,
+    /// Its flow label, of IPv6: decimal, or hexadecimal after 0x; without it, 0.
+    #[arg(long, value_name = "LABEL", value_parser = values::flow_label)]
+    flow_label: Option<u32>,
     /// The network instance the user's address is of, where the node has several.
     #[arg(long, value_name = "NAME")]
     network_instance: Option<String>,
@@ -81,7 +87,11 @@ impl Args {
     fn question(&self) -> anyhow::Result<Question> {
         let (ue, End { address: remote, port }) = (self.ue, self.to);
         ensure!(ue.is_ipv4() == remote.is_ipv4(), "--ue and --to are of different IP versions");
-        let usual = if port.is_some() { Protocol::Number(protocol::UDP) } else { Protocol::Icmp };
+        let usual = match (port, self.spi) {
+            (Some(_), _) => Protocol::Number(protocol::UDP),
+            (None, Some(_)) => Protocol::Number(protocol::ESP),
+            (None, None) => Protocol::Icmp,
+        };
         let number = self.protocol.unwrap_or(usual).number(ue.is_ipv6());
         let ports = match protocol::has_ports(number) {
             true => {
@@ -93,6 +103,7 @@ impl Args {
                 None
             }
         };
+        self.check_what_has_them(number)?;
         Ok(Question {
             is_down: self.down,
             ue,
@@ -101,11 +112,25 @@ impl Args {
             protocol: number,
             ports,
             traffic_class: self.tos,
+            spi: self.spi,
+            flow_label: self.flow_label.unwrap_or_default(),
             qfi: self.qfi.and_then(Qfi::new),
             teid: self.teid,
             is_verbose: self.verbose,
             application: self.application.clone(),
         })
+    }
+
+    /// Not every packet has a security parameter index, or a flow label.
+    fn check_what_has_them(&self, number: u8) -> anyhow::Result<()> {
+        // Over IPv6, AH is an extension header in front of whatever the packet carries.
+        let may_have_spi = self.ue.is_ipv6() || matches!(number, protocol::ESP | protocol::AH);
+        ensure!(self.spi.is_none() || may_have_spi, "{} has no SPI; leave --spi out", protocol_name(number));
+        ensure!(
+            self.flow_label.is_none() || self.ue.is_ipv6(),
+            "only IPv6 has flow labels; leave --flow-label out"
+        );
+        Ok(())
     }
 }
 
@@ -176,6 +201,12 @@ fn packet(question: &Question, explanation: &Explanation) -> String {
         protocol_name(question.protocol),
         question.traffic_class
     );
+    if let Some(spi) = question.spi {
+        let _ = write!(text, ", SPI {spi:#010x}");
+    }
+    if question.flow_label != 0 {
+        let _ = write!(text, ", flow label {:#07x}", question.flow_label);
+    }
     let taken = |is_asked: bool| if is_asked { "" } else { " (the first a PDR takes)" };
     if let Some(teid) = explanation.teid {
         let _ = write!(text, ", in tunnel {teid}{}", taken(question.teid.is_some()));
@@ -379,6 +410,9 @@ pub(super) mod tests {
             (tcp.protocol, tcp.ports, tcp.qfi, tcp.teid),
             (6, Some((7, 443)), Qfi::new(9), Some(Teid(16)))
         );
+        let esp = question("--ue 2001:db8::1 --to 2001:db8:1::1 --spi 0x10 --flow-label 7").unwrap();
+        assert_eq!((esp.protocol, esp.ports, esp.spi, esp.flow_label), (50, None, Some(16), 7));
+        assert!(text(&esp, &told(vec![])).contains("tos 0x00, SPI 0x00000010, flow label 0x00007\n"));
     }
 
     #[test]
@@ -388,6 +422,8 @@ pub(super) mod tests {
             ("--ue 10.60.0.1 --to 8.8.8.8 --protocol tcp", "TCP needs a port"),
             ("--ue 10.60.0.1 --to 8.8.8.8:53 --protocol icmp", "ICMP has no ports"),
             ("--ue 10.60.0.1 --to 8.8.8.8 --qfi 64", "64"),
+            ("--ue 10.60.0.1 --to 8.8.8.8:53 --spi 1", "UDP has no SPI"),
+            ("--ue 10.60.0.1 --to 8.8.8.8 --flow-label 1", "only IPv6 has flow labels"),
         ] {
             let error = question(line).unwrap_err().to_string();
             assert!(error.contains(complaint), "{line}: {error}");

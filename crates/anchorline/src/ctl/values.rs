@@ -7,11 +7,7 @@ use std::str::FromStr;
 
 /// Decimal, or hexadecimal after `0x`.
 pub(super) fn teid(text: &str) -> Result<Teid, &'static str> {
-    let number = match text.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    number.ok().filter(|number| *number != 0).map(Teid).ok_or("a TEID is 1 to 0xffffffff")
+    number(text).filter(|number| *number != 0).map(Teid).ok_or("a TEID is 1 to 0xffffffff")
 }
 
 /// Decimal, or hexadecimal after `0x`.
@@ -30,6 +26,23 @@ pub(super) fn tos(text: &str) -> Result<u8, &'static str> {
         None => text.parse(),
     };
     number.map_err(|_| "a type of service is 0 to 255, or 0x00 to 0xff")
+}
+
+/// Decimal, or hexadecimal after `0x`.
+pub(super) fn spi(text: &str) -> Result<u32, &'static str> {
+    number(text).filter(|spi| *spi != 0).ok_or("a security parameter index is 1 to 0xffffffff")
+}
+
+/// Decimal, or hexadecimal after `0x`.
+pub(super) fn flow_label(text: &str) -> Result<u32, &'static str> {
+    number(text).filter(|label| *label <= 0xf_ffff).ok_or("a flow label is 0 to 0xfffff")
+}
+
+fn number(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
 }
 
 /// An IP address, with or without a port.
@@ -80,9 +93,12 @@ impl FromStr for Protocol {
             "tcp" => Ok(Self::Number(protocol::TCP)),
             "udp" => Ok(Self::Number(protocol::UDP)),
             "sctp" => Ok(Self::Number(protocol::SCTP)),
-            number => {
-                number.parse().map(Self::Number).map_err(|_| "a protocol is udp, tcp, icmp, sctp or 0 to 255")
-            }
+            "esp" => Ok(Self::Number(protocol::ESP)),
+            "ah" => Ok(Self::Number(protocol::AH)),
+            number => number
+                .parse()
+                .map(Self::Number)
+                .map_err(|_| "a protocol is udp, tcp, icmp, sctp, esp, ah or 0 to 255"),
         }
     }
 }
@@ -95,6 +111,8 @@ mod tests {
     fn values_are_read_as_people_write_them() {
         assert_eq!((teid("256"), teid("0x100")), (Ok(Teid(256)), Ok(Teid(256))));
         assert!(teid("0").is_err() && teid("0xx").is_err() && teid("").is_err());
+        assert_eq!((spi("0xdeadbeef"), flow_label("0xfffff")), (Ok(0xdead_beef), Ok(0xf_ffff)));
+        assert!(spi("0").is_err() && flow_label("0x100000").is_err());
         assert_eq!((tos("184"), tos("0xb8")), (Ok(184), Ok(184)));
         assert!(tos("256").is_err());
         let end = |text: &str| text.parse::<End>().map(|end| (end.address.to_string(), end.port));

@@ -138,8 +138,8 @@ fn arrival(question: &Question, (source, teid): (Interface, Option<Teid>), qfi: 
         ue_port: question.ports.map(|(user, _)| user),
         remote_port: question.ports.map(|(_, remote)| remote),
         traffic_class: question.traffic_class,
-        spi: None,
-        flow_label: question.ue.is_ipv6().then_some(0),
+        spi: question.spi,
+        flow_label: question.ue.is_ipv6().then_some(question.flow_label),
         application: Application::None,
     }
 }

@@ -1,11 +1,14 @@
-//! Filters with flow labels: what is found of a flow lasts where its packets cannot differ.
+//! Filters with flow labels and security parameter indices: what is found of a flow lasts where its packets cannot differ, and
+//! explanations know of both.
 
 use super::to_user;
 use crate::fixture::{Bench, N3, N6, SIX, rules, six};
 use crate::graph::{Hop, NodeId};
-use rules::{ApplyAction, Far, FarId, Pdr, PdrId, Rules, SdfFilter};
+use dplink::{Command, Notice, Question};
+use rules::{ApplyAction, Far, FarId, Instance, Pdr, PdrId, Rules, SdfFilter};
 
 const LABEL: u32 = 0xbeef;
+const SPI: u32 = 0x1234_5678;
 
 /// Packets to the user that a filter finds are dropped by PDR 3.
 fn without(mut rules: Rules, filter: SdfFilter) -> Rules {
@@ -59,4 +62,45 @@ fn packets_of_one_flow_of_ipv6_go_each_by_its_label() {
         bench.sent(N3).len()
     });
     assert_eq!(sent, [1, 0, 1, 0]);
+}
+
+fn explained(bench: &mut Bench, question: Question) -> Option<PdrId> {
+    bench.engine.handle(Command::Explain { token: 5, question }).unwrap();
+    match bench.settle().pop() {
+        Some(Notice::Explanation { token: 5, explanation }) => explanation.pdr,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn question(protocol: u8) -> Question {
+    Question {
+        is_down: true,
+        ue: "2001:db8:60::1".parse().unwrap(),
+        instance: Instance::DEFAULT,
+        remote: "2001:db8:ff::80".parse().unwrap(),
+        protocol,
+        ports: (protocol == 17).then_some((0, 0)),
+        traffic_class: 0,
+        spi: None,
+        flow_label: 0,
+        qfi: None,
+        teid: None,
+        is_verbose: false,
+        application: None,
+    }
+}
+
+#[test]
+fn questions_have_flow_labels_and_security_parameter_indices() {
+    let mut bench = Bench::full();
+    bench.put(SIX, 2, without(six(), by_label()));
+    bench.settle();
+    let labelled = Question { flow_label: LABEL, ..question(17) };
+    assert_eq!(explained(&mut bench, labelled), Some(PdrId(3)));
+    assert_eq!(explained(&mut bench, question(17)), Some(PdrId(2)));
+    bench.put(SIX, 3, without(six(), SdfFilter { spi: Some(SPI), ..SdfFilter::default() }));
+    bench.settle();
+    let esp = Question { spi: Some(SPI), ..question(packet::protocol::ESP) };
+    assert_eq!(explained(&mut bench, esp), Some(PdrId(3)));
+    assert_eq!(explained(&mut bench, question(packet::protocol::ESP)), Some(PdrId(2)));
 }

@@ -179,6 +179,8 @@ fn question(ue: [u8; 4], is_down: bool) -> Question {
         protocol: 17,
         ports: Some((40_000, 53)),
         traffic_class: 0,
+        spi: None,
+        flow_label: 0,
         qfi: None,
         teid: None,
         is_verbose: false,
@@ -292,6 +294,34 @@ fn an_explanation_tells_rates_and_counts_as_they_stand_and_leaves_them_alone() {
     assert!(bench.worker.books().balanced());
 }
 
+/// Quotas are asked before rates, of packets as of questions.
+#[test]
+fn an_explanation_tells_of_the_quota_where_the_rate_is_used_up_too() {
+    let mut bench = Bench::full();
+    let ue = [10, 60, 0, METERED as u8];
+    let up = to_remote(ue, 17);
+    (0..2).for_each(|_| bench.receive(N3, &super::redirect::tunnelled(METERED, &up)));
+    bench.settle();
+    assert_eq!(drops(&bench, DropReason::RateExceeded), 1);
+    (0..5).for_each(|_| bench.receive(N6, &to_user(METERED as u8)));
+    bench.settle();
+    let before = drops(&bench, DropReason::QuotaExhausted);
+    bench.receive(N3, &super::redirect::tunnelled(METERED, &up));
+    bench.settle();
+    assert_eq!(drops(&bench, DropReason::QuotaExhausted), before + 1);
+    let said = explain(&mut bench, question(ue, false));
+    assert!(!said.qers[0].admits && said.urrs[0].is_used_up, "{said:?}");
+    assert_eq!(said.outcome, dropped(DropReason::QuotaExhausted));
+}
+
+/// 28 octets of a user's packet without a payload.
+fn to_remote(ue: [u8; 4], protocol: u8) -> Vec<u8> {
+    let mut packet = vec![0; 28];
+    let header = packet::ipv4::Header::new(ue.into(), [203, 0, 113, 80].into(), protocol, 8).unwrap();
+    header.write(&mut packet).unwrap();
+    packet
+}
+
 /// What the packet itself is at fault for is not asked.
 fn is_own_fault(end: &TraceEnd) -> bool {
     let own_fault = ["ttl_expired", "mtu_exceeded", "user_packet_malformed", "not_our_mac", "ip_not_for_us"];
@@ -337,9 +367,7 @@ fn an_explanation_agrees_with_what_happens() {
         let said = explain(
             &mut bench,
             Question {
-                is_down,
                 ue,
-                instance: rules::Instance::DEFAULT,
                 remote,
                 protocol: ip.protocol,
                 ports,
@@ -347,7 +375,7 @@ fn an_explanation_agrees_with_what_happens() {
                 qfi: arrived.tunnel.and_then(|tunnel| Qfi::new(tunnel.qfi?)),
                 teid: arrived.tunnel.map(|tunnel| tunnel.teid),
                 is_verbose: true,
-                application: None,
+                ..question([0; 4], is_down)
             },
         );
         arm(&mut bench, 1, TraceFilter { packets: 1, ..ANY });

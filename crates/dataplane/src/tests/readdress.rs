@@ -246,6 +246,8 @@ fn an_explanation_says_where_a_packet_goes_in_the_place_of_its_destination() {
             protocol: 17,
             ports: Some((4_000, 53)),
             traffic_class: 0,
+            spi: None,
+            flow_label: 0,
             qfi: None,
             teid: None,
             is_verbose: false,

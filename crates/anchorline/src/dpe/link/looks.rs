@@ -45,6 +45,8 @@ mod tests {
             protocol: 1,
             ports: None,
             traffic_class: 0,
+            spi: None,
+            flow_label: 0,
             qfi: None,
             teid: None,
             is_verbose: false,

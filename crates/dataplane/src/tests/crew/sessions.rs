@@ -253,6 +253,8 @@ fn questions_are_answered_by_whoever_knows() {
             protocol: 17,
             ports: Some((1, 53)),
             traffic_class: 0,
+            spi: None,
+            flow_label: 0,
             qfi: None,
             teid: None,
             is_verbose: false,
