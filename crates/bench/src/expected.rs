@@ -50,6 +50,8 @@ fn environment() -> Setup {
         ipv4: port.address,
         ipv6: port.address6,
         mtu: port.mtu,
+        vlan: port.vlan,
+        mss_clamp: port.mss_clamp,
     };
     let neighbour = |port, (mac, address): (packet::ethernet::MacAddress, Ipv4Addr)| Neighbour {
         port,

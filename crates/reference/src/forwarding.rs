@@ -94,12 +94,16 @@ impl Reference {
 
     fn routed(&self, (arrival, to, marks): Forwarded<'_>) -> Result<Routed, DropReason> {
         match to.outer_header_creation {
-            None => self.route(&arrival.packet, to),
+            None => self.route(&arrival.packet, to).map(|(next_hop, mut bytes)| {
+                self.setup.clamp(&mut bytes, &arrival.packet);
+                (next_hop, bytes)
+            }),
             Some(_) => {
                 let mut bytes = arrival.packet.bytes.clone();
                 let marks = arrival.tunnel.map_or(marks, |tunnel| marks.beside(&tunnel));
                 if arrival.tunnel.is_none() {
                     ip::take_hop(&mut bytes, &arrival.packet.header);
+                    self.setup.clamp(&mut bytes, &arrival.packet);
                 }
                 self.put_into_tunnel(&bytes, to, marks)
             }

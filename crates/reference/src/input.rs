@@ -13,6 +13,8 @@ use crate::setup::{Mac, PortSetup};
 use rules::{FTeid, ForwardingParameters, Instance, Interface, Pdi, Pdr, Qfi, Teid};
 use std::net::{IpAddr, Ipv6Addr};
 
+/// What tags of VLANs begin with: customers', providers', and those of old.
+const TAGS: [u16; 3] = [VLAN, 0x88a8, 0x9100];
 /// Bytes in front of what is for us, and of a user's packet in a tunnel: no sender needs more.
 const HEADERS_MAX: usize = 255;
 
@@ -259,6 +261,34 @@ fn plain(session: &crate::Session, instance: Instance) -> impl Iterator<Item = &
     pdis.filter(move |pdi| pdi.f_teid.is_none() && pdi.instance == instance)
 }
 
+impl Reference {
+    /// A frame without the tag of its port's VLAN; a port of one takes frames with that tag alone (IEEE 802.1Q 6.9).
+    pub(crate) fn take_off(&self, port: usize, frame: &[u8]) -> Result<Vec<u8>, DropReason> {
+        let Some(vlan) = self.port(port)?.vlan else { return Ok(frame.to_vec()) };
+        let is_tagged = u16_at(frame, 12).is_some_and(|ethertype| TAGS.contains(&ethertype));
+        let id = u16_at(frame, 14).filter(|_| is_tagged && frame.len() >= 18).map(|tag| tag & 0x0fff);
+        match id == Some(vlan) {
+            true => Ok(untagged(frame)),
+            false => Err(DropReason::OtherVlan),
+        }
+    }
+
+    /// What leaves by ports of VLANs has their tags.
+    pub(crate) fn tagged(&self, mut outcome: Outcome) -> Outcome {
+        for (port, frame) in &mut outcome.sent {
+            if let Some(vlan) = self.setup.ports.get(*port).and_then(|port| port.vlan) {
+                let [[t0, t1], [v0, v1]] = [VLAN, vlan].map(u16::to_be_bytes);
+                frame.splice(12..12, [t0, t1, v0, v1]);
+            }
+        }
+        outcome
+    }
+}
+
+fn untagged(frame: &[u8]) -> Vec<u8> {
+    [frame.get(..12).unwrap_or_default(), frame.get(16..).unwrap_or_default()].concat()
+}
+
 /// A tag may tell a priority and no more: frames of VLANs are for others (IEEE 802.1Q 6.9). One such tag is taken off.
 fn without_tag(frame: &[u8]) -> Result<Vec<u8>, DropReason> {
     let [t0, t1, e0, e1] = octets(frame, 14).ok_or(DropReason::EthernetTruncated)?;
@@ -266,8 +296,7 @@ fn without_tag(frame: &[u8]) -> Result<Vec<u8>, DropReason> {
     if vlan != 0 || ethertype == VLAN {
         return Err(DropReason::OtherVlan);
     }
-    let (stations, rest) = (frame.get(..12).unwrap_or_default(), frame.get(16..).unwrap_or_default());
-    Ok([stations, rest].concat())
+    Ok(untagged(frame))
 }
 
 /// IPv6 has no checksum of its own, so that of UDP alone says whether we are meant (RFC 8200 8.1). Tunnels may do without

@@ -32,8 +32,7 @@
 //! # What it leaves out
 //!
 //! What happens without a packet: reports, end markers, peers asked whether they are there, packets kept for a sleeping user
-//! leaving later, fragments to us that time has given up, ageing of neighbours, router advertisements for users, VLANs,
-//! segment sizes clamped, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
+//! leaving later, fragments to us that time has given up, ageing of neighbours, router advertisements for users, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
 //! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed
 //! from tunnel to tunnel.
 //!
@@ -139,6 +138,7 @@ mod reason;
 mod reassembly;
 mod recent;
 mod redirection;
+mod segments;
 mod setup;
 mod standing;
 pub mod worlds;
@@ -236,7 +236,8 @@ impl Reference {
     pub fn process(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Outcome {
         self.now_ns = now_ns;
         self.expire();
-        self.receive(port, frame).into()
+        let outcome = self.take_off(port, frame).and_then(|frame| self.receive(port, &frame));
+        self.tagged(outcome.into())
     }
 
     /// What each URR of a session has counted, in the order of its rules; empty without such a session.

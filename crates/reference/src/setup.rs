@@ -22,6 +22,10 @@ pub struct PortSetup {
     pub ipv6: Option<Ipv6Net>,
     /// Bytes of the longest IP packet.
     pub mtu: u16,
+    /// The VLAN all its frames are of, if any.
+    pub vlan: Option<u16>,
+    /// TCP connections of users are to fit into what passes it.
+    pub mss_clamp: bool,
 }
 
 /// A route beyond the subnets of the ports. It belongs to the side of the port its next hop is behind.
@@ -250,6 +254,8 @@ mod tests {
             ipv4: ipv4.parse().unwrap(),
             ipv6: None,
             mtu: 1500,
+            vlan: None,
+            mss_clamp: false,
         };
         Setup::new(vec![port(Interface::Access, "10.30.0.2/24"), port(Interface::Core, "10.50.0.2/24")])
     }

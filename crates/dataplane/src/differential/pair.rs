@@ -1,7 +1,7 @@
 //! The data plane and the reference side by side: both get the same rules, and the same packets at the same time.
 
 use super::PACKETS;
-use super::tally::{Frame, Tally, drops};
+use super::tally::{Frame, Tally, drops, tag_length};
 use super::wire::{Wire, roomy};
 use crate::Counters;
 use crate::config::{Config, Echo, Limits, PortConfig, Route};
@@ -279,14 +279,15 @@ impl Pair {
 
 /// The worker that a device would bring a frame to that hashes the outermost addresses.
 fn bystander(frame: &[u8], workers: usize) -> usize {
-    let tag = if frame.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };
+    let tag = tag_length(frame);
     let octets = frame.iter().skip(tag + 26).take(8).map(|octet| usize::from(*octet));
     octets.fold(0, |hash, octet| hash * 31 + octet) % workers
 }
 
 /// Whether a frame asks for a station's address: by ARP, or by neighbour solicitation.
 fn is_question(frame: &[u8]) -> bool {
-    let is = |at: usize, octets: &[u8]| frame.get(at..at + octets.len()) == Some(octets);
+    let tag = tag_length(frame);
+    let is = |at: usize, octets: &[u8]| frame.get(tag + at..tag + at + octets.len()) == Some(octets);
     (is(12, &[8, 6]) && is(20, &[0, 1])) || (is(12, &[0x86, 0xdd]) && is(20, &[58]) && is(54, &[135]))
 }
 
@@ -300,8 +301,8 @@ fn config(setup: &Setup) -> Config {
         address: port.ipv4,
         address6: port.ipv6,
         mtu: port.mtu,
-        vlan: None,
-        mss_clamp: false,
+        vlan: port.vlan,
+        mss_clamp: port.mss_clamp,
         ethernet: false,
         punt: None,
     };

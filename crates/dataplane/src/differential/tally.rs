@@ -59,8 +59,18 @@ impl Tally {
     }
 }
 
+/// Octets of all tags, customers', providers' and those of old: what is behind them stands so much later.
+pub(super) fn tag_length(frame: &[u8]) -> usize {
+    let is_tag =
+        |at: &usize| matches!(frame.get(12 + at..14 + at), Some([0x81, 0] | [0x88, 0xa8] | [0x91, 0]));
+    4 * (0..).step_by(4).take_while(is_tag).count()
+}
+
 /// Leaves out of an Ethernet frame what tells fragments of one datagram of ours from those of another.
 fn forget_identification(setup: &Setup, frame: &mut [u8]) {
+    // All that is read here is behind it.
+    let tag = tag_length(frame);
+    let frame = &mut frame[tag..];
     let is_ours = |at: usize, is_ipv6: bool| {
         setup.ports.iter().any(|port| match is_ipv6 {
             false => frame.get(at..at + 4) == Some(&port.ipv4.addr().octets()),

@@ -117,6 +117,8 @@ fn setup(address: Ipv4Addr) -> Setup {
         ipv4: Ipv4Net::new(address, 24).unwrap(),
         ipv6: None,
         mtu: 1_500,
+        vlan: None,
+        mss_clamp: false,
     };
     Setup { burst_ns: BURST_NS, ..Setup::new(vec![port]) }
 }

@@ -16,6 +16,8 @@ pub(super) fn wide_setup() -> Setup {
         ipv4: format!("10.{net}.0.2/24").parse().unwrap(),
         ipv6: Some(format!("fd00:{net}::2/64").parse().unwrap()),
         mtu: 1500,
+        vlan: None,
+        mss_clamp: false,
     };
     let mut setup = Setup::new(subnets.map(port).to_vec());
     for (port, (net, place, _)) in subnets.into_iter().enumerate() {

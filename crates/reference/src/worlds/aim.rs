@@ -22,6 +22,8 @@ pub(super) struct Aim {
     pub(super) spi: u32,
     /// Bytes behind the upper layer's header.
     pub(super) payload: usize,
+    /// Where it is of TCP: with options, and not always a SYN.
+    pub(super) has_options: bool,
     /// Where it is a fragment: of which packet.
     pub(super) identification: u16,
 }
@@ -93,6 +95,7 @@ fn aim(world: &World, random: &mut Random, pdi: &Pdi, rules: &Rules) -> Aim {
         flow_label: filter.flow_label.unwrap_or_else(|| pick(random, filters::LABELS)),
         spi: filter.spi.unwrap_or_else(|| pick(random, filters::SPIS)),
         payload: payload(random, mtu),
+        has_options: world.scope.clamping && chance(random, 300),
         identification: if world.scope.parts { pick(random, [7, 7, 7, 8]) } else { random.random() },
     };
     towards(random, pdi, aim)

@@ -1,7 +1,7 @@
 //! Ports, routes and neighbours of random worlds, and the addresses that their rules and packets use.
 
 use super::Scope;
-use super::random::{Random, chance, pick};
+use super::random::{Random, chance, maybe, pick};
 use crate::setup::{Neighbour, PortSetup, Route, Setup};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use rules::{BitRates, Instance, Interface};
@@ -111,6 +111,8 @@ pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
         ipv4: ipv4_net(host(place, 2, false)),
         ipv6: if scope.ipv6_transport { ipv6_net(host(place, 2, true)) } else { None },
         mtu,
+        vlan: None,
+        mss_clamp: false,
     };
     let ports: Vec<PortSetup> = interfaces.into_iter().take(count).enumerate().map(port).collect();
     let mut setup = Setup { one_teid_space_per_port: !scope.twin_tunnels, ..Setup::new(ports) };
@@ -118,6 +120,10 @@ pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
         for ipv6 in [false, true].into_iter().take(1 + usize::from(scope.ipv6_transport)) {
             add_surroundings(&mut setup, place, ipv6);
         }
+    }
+    for port in &mut setup.ports {
+        port.vlan = if scope.vlans { maybe(random, 150, |random| pick(random, [1, 7, 4_094])) } else { None };
+        port.mss_clamp = scope.clamping && chance(random, 150);
     }
     if scope.rates && chance(random, 200) {
         setup.burst_ns = pick(random, [0, 1_000_000, 50_000_000]);

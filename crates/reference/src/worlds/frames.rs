@@ -5,7 +5,7 @@ use super::environment::{host, peer};
 use super::random::{Random, chance, pick, pick_of};
 use super::{damage, user_packets};
 use crate::bytes::{checksum, put};
-use crate::ethernet::{IPV4, IPV6, frame};
+use crate::ethernet::{IPV4, IPV6, VLAN, frame};
 use crate::gtpu::{self, PDU_SESSION_CONTAINER};
 use crate::ip::{self, UDP};
 use rand::Rng;
@@ -131,6 +131,20 @@ pub(super) fn plain(world: &World, random: &mut Random, port: usize, packet: &[u
         bytes.resize(60, pick(random, [0, 0, 0xee]));
     }
     bytes
+}
+
+/// The tag of a VLAN, with some priority; now and then another's, or none.
+pub(super) fn tag(random: &mut Random, frame: &mut Vec<u8>, vlan: u16) {
+    let id = match random.random_range(0..100) {
+        0 => return,
+        1 => pick(random, [0, vlan ^ 1]),
+        _ => vlan,
+    };
+    let kind = if chance(random, 20) { pick(random, [0x88a8, 0x9100, 0x9200]) } else { VLAN };
+    let [[k0, k1], [v0, v1]] = [kind, pick(random, [0, 0xa000]) | id].map(u16::to_be_bytes);
+    if frame.len() >= 12 {
+        frame.splice(12..12, [k0, k1, v0, v1]);
+    }
 }
 
 pub(super) fn neighbour_mac(world: &World, port: usize) -> [u8; 6] {

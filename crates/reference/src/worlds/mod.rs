@@ -45,6 +45,10 @@ pub struct Scope {
     pub usage: bool,
     /// With them, FARs for the time after a quota.
     pub quota_fars: bool,
+    /// Ports of VLANs.
+    pub vlans: bool,
+    /// Ports that TCP connections are to fit into.
+    pub clamping: bool,
     /// FARs that buffer.
     pub buffering: bool,
     /// FARs that duplicate.
@@ -76,6 +80,8 @@ impl Scope {
         rates: true,
         usage: true,
         quota_fars: true,
+        vlans: true,
+        clamping: true,
         buffering: true,
         duplicates: true,
         redirects: true,
@@ -98,6 +104,8 @@ impl Scope {
         rates: false,
         usage: false,
         quota_fars: false,
+        vlans: false,
+        clamping: false,
         buffering: false,
         duplicates: false,
         redirects: false,
@@ -158,6 +166,9 @@ impl World {
         };
         if self.scope.damage && chance(random, 20) {
             damage::spoil(random, &mut frame);
+        }
+        if let Some(vlan) = self.setup.ports.get(port).and_then(|port| port.vlan) {
+            frames::tag(random, &mut frame, vlan);
         }
         (port, frame)
     }

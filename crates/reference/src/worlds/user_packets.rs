@@ -22,6 +22,9 @@ pub(super) fn build(random: &mut Random, aim: &Aim) -> Vec<u8> {
 
 fn upper(random: &mut Random, aim: &Aim) -> Vec<u8> {
     let mut bytes = header(aim);
+    if aim.protocol == TCP && aim.has_options {
+        add_options(random, &mut bytes);
+    }
     bytes.resize(bytes.len() + aim.payload, random.random());
     if aim.protocol == UDP {
         let length = (bytes.len() as u16).to_be_bytes();
@@ -44,6 +47,29 @@ fn header(aim: &Aim) -> Vec<u8> {
         ICMP | ICMPV6 => vec![8, 0, 0xbe, 0xef, 0, 1, 0, 1],
         _ => Vec::new(),
     }
+}
+
+/// What a connection says that it takes: longer than what passes, or not, at an even place or an odd one, behind what cannot be read.
+fn add_options(random: &mut Random, header: &mut Vec<u8>) {
+    let [high, low] = pick(random, [536, 1_336, 1_360, 1_400, 1_460, 8_960, 0xffff_u16]).to_be_bytes();
+    let options = pick(
+        random,
+        [
+            [2, 4, high, low, 1, 1, 1, 1],
+            [2, 4, high, low, 1, 1, 1, 1],
+            [1, 2, 4, high, low, 0, 0, 0],
+            [4, 2, 1, 1, 2, 4, high, low],
+            [3, 3, 7, 2, 4, high, low, 2],
+            [0, 0, 0, 0, 2, 4, high, low],
+            [4, 1, 2, 4, high, low, 1, 1],
+            [2, 3, high, 2, 4, high, low, 1],
+            [1, 1, 1, 1, 1, 2, 4, high],
+        ],
+    );
+    header.extend(options);
+    let length = pick(random, [0x70, 0x70, 0x70, 0x70, 0x60, 0x40, 0xf0]);
+    let flags = pick(random, [0x02, 0x02, 0x12, 0x10]);
+    put(header, 12, &[length, flags]);
 }
 
 fn hops(random: &mut Random) -> u8 {
