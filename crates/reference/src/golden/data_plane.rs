@@ -17,7 +17,7 @@ pub(super) fn setup() -> Setup {
         ipv6: Some(format!("2001:db8:{place}::2/64").parse().unwrap()),
         mtu: 1500,
         vlan: None,
-        mss_clamp: false,
+        mss_clamp: interface == Interface::Access,
     };
     let [gnb6, router6] = ["2001:db8:3::1", "2001:db8:6::1"].map(|address| address.parse().unwrap());
     let neighbour = |port, address, place| Neighbour { port, address, mac: [2, 0, 0, 0, place, 1] };

@@ -101,3 +101,31 @@ const UNSEEN: &[DropReason] = &[
     DropReason::FragmentsFull,
     DropReason::FragmentsIncomplete,
 ];
+
+/// Or what random worlds are compared for would say nothing of either.
+#[test]
+fn connections_are_made_to_fit_and_frames_have_tags() {
+    let (mut lowered, mut tagged, mut sent) = (0, 0, 0);
+    for seed in 0..100 {
+        let world = World::random(seed);
+        let mut setup = world.setup.clone();
+        setup.ports.iter_mut().for_each(|port| port.mss_clamp = false);
+        let [mut clamping, mut plain] =
+            [world.setup.clone(), setup].map(|setup| Reference::new(setup).unwrap());
+        for (seid, rules) in &world.sessions {
+            clamping.put(*seid, rules.clone());
+            plain.put(*seid, rules.clone());
+        }
+        let random = &mut Random::seed_from_u64(seed);
+        for _ in 0..1_000 {
+            let (port, frame) = world.packet(random);
+            let (one, other) = (clamping.process(port, &frame, 1), plain.process(port, &frame, 1));
+            lowered += usize::from(one != other);
+            sent += one.sent.len();
+            let is_tagged = |(_, frame): &&(usize, Vec<u8>)| frame.get(12..14) == Some(&[0x81, 0]);
+            tagged += one.sent.iter().filter(is_tagged).count();
+        }
+    }
+    assert!(lowered > 100, "{lowered} were made to fit");
+    assert!(tagged > sent / 20 && tagged < sent / 2, "{tagged} of {sent} have tags");
+}
