@@ -1,150 +1,123 @@
-//! Any frame on either port of a worker with a session: the books balance afterwards.
+//! Any frames on any ports of a worker, in one of the random worlds that the differential test knows: the books balance after
+//! each. The mutator adds frames that such a world may see, so that what comes of octets changed in them is more than a drop at
+//! the first header.
 
 #![no_main]
 
-use dataplane::{Config, Limits, Port, PortConfig, Route};
+#[path = "data_path/place.rs"]
+mod place;
+#[path = "data_path/script.rs"]
+mod script;
+#[path = "data_path/wire.rs"]
+mod wire;
+
 use dplink::{Command, Desired};
-use packet::{Buffer, HeapBuffer, ethernet::MacAddress};
-use rules::*;
-use std::cell::RefCell;
-use std::net::Ipv4Addr;
-use std::rc::Rc;
+use rand::{Rng, SeedableRng};
+use reference::worlds::{Change, Random, World};
+use rules::{Rules, Seid};
+use script::{Script, Step};
+use wire::Wire;
 
-#[derive(Clone, Default)]
-struct Wire(Rc<RefCell<Vec<HeapBuffer>>>);
-
-impl Port for Wire {
-    type Buffer = HeapBuffer;
-
-    fn receive(&mut self, into: &mut Vec<HeapBuffer>, limit: usize) -> usize {
-        let mut wire = self.0.borrow_mut();
-        let count = limit.min(wire.len());
-        into.extend(wire.drain(..count));
-        count
-    }
-
-    fn send(&mut self, from: &mut Vec<HeapBuffer>) -> usize {
-        let count = from.len();
-        assert!(from.drain(..).all(|packet| packet.data().len() <= 1514 + 44));
-        count
-    }
-
-    fn allocate(&mut self) -> Option<HeapBuffer> {
-        Some(HeapBuffer::new(&[]))
-    }
+/// A data plane in its world.
+struct Node {
+    world: World,
+    changes: u8,
+    random: Random,
+    engine: dataplane::Engine,
+    worker: dataplane::Worker<Wire>,
+    wires: Vec<Wire>,
+    revision: u64,
+    now_ns: u64,
 }
 
-fn config() -> Config {
-    let port = |name: &str, interface, address: &str| PortConfig {
-        name: name.to_owned(),
-        device: name.to_owned(),
-        interface,
-        instance: rules::Instance::DEFAULT,
-        mac: MacAddress([2, 0, 0, 0, 0, 2]),
-        address: address.parse().unwrap(),
-        address6: None,
-        mtu: 1500,
-        vlan: None,
-        mss_clamp: false,
-        ethernet: false,
-        punt: (interface == Interface::Core).then(|| "n6-host".to_owned()),
-    };
-    Config {
-        ports: vec![
-            port("n3", Interface::Access, "10.30.0.2/24"),
-            port("n6", Interface::Core, "10.50.0.2/24"),
-        ],
-        routes: vec![Route { prefix: "0.0.0.0/0".parse().unwrap(), via: Ipv4Addr::new(10, 50, 0, 1).into(), instance: None }],
-        limits: Limits {
-            sessions: 4,
-            pdrs: 8,
-            flows: 64,
-            peers: 4,
-            kept: 4,
-            neighbours: 4,
-            held_per_neighbour: 2,
-            error_indications_per_s: 2,
-            ..Limits::default()
-        },
-        resolvers: vec![],
-        echo: dataplane::Echo::default(),
-        epoch: 1,
-        awaits_sessions: false,
-        seed: 1,
+impl Node {
+    fn new(Script { world, changes, .. }: &Script) -> Self {
+        let (number, world) = (*world, place::world(*world));
+        let wires: Vec<Wire> = world.setup.ports.iter().map(|_| Wire::default()).collect();
+        let config = place::config(&world.setup, *changes);
+        let (engine, worker) = dataplane::connect(&config, wires.clone(), || 0).unwrap();
+        let random = Random::seed_from_u64(number.into());
+        let mut node =
+            Self { world, changes: *changes, random, engine, worker, wires, revision: 0, now_ns: 1 };
+        if let Some(content) = place::content(*changes) {
+            node.engine.load(content);
+        }
+        for (session, rules) in node.world.sessions.clone() {
+            node.put(session, rules);
+        }
+        node.turn();
+        node
     }
-}
 
-fn rules() -> Rules {
-    let ue_ipv4 = Some(Ipv4Addr::new(10, 60, 0, 1));
-    let f_teid = FTeid { teid: Teid(0x100), address: Ipv4Addr::new(10, 30, 0, 2).into() };
-    let tunnel = OuterHeaderCreation::gtpu(Teid(0x200), Ipv4Addr::new(10, 30, 0, 1).into() );
-    let pdr = |id, source_interface, f_teid: Option<FTeid>| Pdr {
-        id: PdrId(id),
-        precedence: 1,
-        outer_header_removal: f_teid.is_some(),
-        pdi: Pdi {
-            source_interface,
-            instance: rules::Instance::DEFAULT,
-            f_teid,
-            ue_ipv4,
-            ue_ipv6: None,
-            framed_routes: vec![],
-            qfis: vec![],
-            sdf_filters: vec![],
-            application: None,
-            ethernet: None,
-        },
-        far: FarId(id.into()),
-        qers: vec![QerId(1)].into(),
-        urrs: vec![UrrId(1)].into(),
-    };
-    let far = |id, destination_interface, outer_header_creation| Far {
-        id: FarId(id),
-        apply_action: ApplyAction::Forward,
-        forwarding: Some(ForwardingParameters {
-            destination_interface,
-            instance: rules::Instance::DEFAULT,
-            outer_header_creation,
-            dscp: None,
-        }),
-        notify: false,
-        duplicating: false,
-        duplicates: vec![],
-        bar: None,
-        redirect: None,
-        enrichment: None,
-    };
-    let rates = BitRates { uplink_kbps: 8, downlink_kbps: 1_000 };
-    let qer = Qer {
-        id: QerId(1),
-        uplink_gate: Gate::Open,
-        downlink_gate: Gate::Open,
-        mbr: Some(rates),
-        packet_rates: PacketRates::default(),
-        correlation: None,
-        gbr: None,
-        qfi: None,
-        reflective: false,
-    };
-    Rules {
-        pdrs: vec![pdr(1, Interface::Access, Some(f_teid)), pdr(2, Interface::Core, None)],
-        fars: vec![far(1, Interface::Core, None), far(2, Interface::Access, Some(tunnel))],
-        qers: vec![qer],
-        urrs: vec![Urr { id: UrrId(1), ..Urr::default() }],
-        bars: vec![],
+    fn put(&mut self, session: Seid, rules: Rules) {
+        self.revision += 1;
+        let desired = Desired::new(session, self.revision, place::changed(rules, self.changes));
+        self.engine.handle(Command::Put(desired)).unwrap();
+    }
+
+    /// What is sent may be answered.
+    fn turn(&mut self) {
+        for _ in 0..3 {
+            self.worker.turn(self.now_ns);
+            assert!(self.worker.books().balanced());
+        }
+        drop(self.engine.poll(0));
+    }
+
+    fn take(&mut self, step: &Step) {
+        self.now_ns += step.gap_ns();
+        if step.frame.is_empty() {
+            match self.world.change(&mut self.random) {
+                Change::Put(session, rules) => self.put(session, rules),
+                Change::Remove(session) => drop(self.engine.handle(Command::Delete { session }).unwrap()),
+            }
+        } else {
+            self.wires[usize::from(step.mood & 7) % self.wires.len()].put(&step.frame);
+        }
+        if step.mood & Step::WITH_THE_NEXT == 0 {
+            self.turn();
+        }
     }
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some((port, frame)) = bytes.split_first() else { return };
-    let wires = [Wire::default(), Wire::default()];
-    let (mut engine, mut worker) = dataplane::connect(&config(), wires.to_vec(), || 0).unwrap();
-    let desired = Desired::new(Seid(1), 1, rules());
-    engine.handle(Command::Put(desired)).unwrap();
-    worker.turn(1);
-    wires[usize::from(port & 1)].0.borrow_mut().push(HeapBuffer::new(frame));
-    for now_ns in [2, 3, 2_000_000_000] {
-        worker.turn(now_ns);
-        assert!(worker.books().balanced());
+    let script = Script::read(bytes);
+    let mut node = Node::new(&script);
+    script.steps.iter().for_each(|step| node.take(step));
+    for _ in 0..2 {
+        node.now_ns += 2_000_000_000;
+        node.turn();
+    }
+});
+
+/// Adds a frame that the script's world may see, or doubles one, or takes one out.
+fn mutate(script: &mut Script, random: &mut Random) {
+    let place = random.random_range(0..=script.steps.len());
+    match (random.random_range(0..8), script.steps.get(place).cloned()) {
+        (0, Some(step)) => script.steps.insert(place, step),
+        (1, Some(_)) => drop(script.steps.remove(place)),
+        (2, Some(_)) => script.steps.swap(0, place),
+        _ => {
+            let (port, frame) = place::world(script.world).packet(random);
+            let mood = port as u8 | random.random::<u8>() & 0x78;
+            script.steps.insert(place, Step { mood, frame });
+        }
+    }
+}
+
+libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let random = &mut Random::seed_from_u64(seed.into());
+    if random.random_range(0..3) > 0 {
+        return libfuzzer_sys::fuzzer_mutate(data, size, max_size);
+    }
+    let mut script = Script::read(data.get(..size).unwrap_or_default());
+    (0..random.random_range(1..4)).for_each(|_| mutate(&mut script, random));
+    let bytes = script.write();
+    match data.get_mut(..bytes.len()).filter(|_| bytes.len() <= max_size) {
+        Some(place) => {
+            place.copy_from_slice(&bytes);
+            bytes.len()
+        }
+        None => libfuzzer_sys::fuzzer_mutate(data, size, max_size),
     }
 });
