@@ -3,7 +3,8 @@
 //!
 //! Three ways for packets to get to the workers that own their users ([`scaling`]):
 //!
-//! - *inner hash*: each core receives its own users' packets and runs them to completion, `direct` cycles each;
+//! - *inner hash*: each core receives its own users' packets and runs them to completion, `direct` cycles each where it is alone,
+//!   and what was measured of several workers at once where it is not ([`Costs::direct_of`]);
 //! - *outer hash*: the card spreads uplink packets by the gNB they come from, so that each gNB is one core's, and downlink
 //!   packets evenly. A core keeps what is its own and hands over the rest: `distribute` cycles where a packet comes in, and
 //!   `owner` where it goes;
@@ -20,7 +21,7 @@
 //! bulk service without a limit to the batch). Mean and distribution are computed from the stationary length of turns. A
 //! packet that is handed over waits at two cores, taken as independent with Poisson arrivals (Kleinrock's approximation).
 //!
-//! **Not modelled**: memory bandwidth, caches and interconnects shared by cores, frequency that falls when more cores work,
+//! **Not modelled**: memory bandwidth, caches and interconnects shared by more cores than were measured at once, frequency that falls when more cores work,
 //! the card and its bus, queues that overflow, batches of limited size (below nine tenths of the full rate they hardly occur),
 //! bursts, and users of unlike rates. So real systems scale worse, as the published figures beside it show.
 
@@ -30,7 +31,7 @@ mod scaling;
 mod share;
 mod sojourn;
 
-pub use costs::{Costs, Unreadable};
+pub use costs::{Costs, OfSeveral, Unreadable};
 pub use published::{PUBLISHED, Published};
 pub use scaling::{LOAD, Latency, Modelled, Scaling, Way, scaling};
 pub use share::{busiest_of_few, busiest_of_many};

@@ -36,7 +36,7 @@ pub struct Modelled {
     pub mpps: f64,
     /// Of the same, in Gb/s of users' packets.
     pub gbps: f64,
-    /// Times what one core carries that runs to completion.
+    /// Times what one core alone carries that runs to completion.
     pub times_one: f64,
     /// Cores that only distribute.
     pub distributors: u32,
@@ -92,7 +92,7 @@ impl<'a> Model<'a> {
         match way {
             Way::InnerHash => {
                 let share = busiest_of_many(cores, costs.users);
-                let first = Core { cycles: share * costs.direct, pieces: share };
+                let first = Core { cycles: share * costs.direct_of(cores), pieces: share };
                 Self { costs, way, distributors: 0, first, second: None }
             }
             Way::OuterHash(gnbs) => Self::outer(costs, cores, gnbs),
@@ -104,7 +104,7 @@ impl<'a> Model<'a> {
         let one = 1.0 / f64::from(cores.max(1));
         let core = |comes_in: f64| {
             let is_given = (1.0 - comes_in) * one;
-            let own = comes_in * (one * costs.direct + (1.0 - one) * costs.distribute);
+            let own = comes_in * (one * costs.direct_of(cores) + (1.0 - one) * costs.distribute);
             Core { cycles: own + is_given * costs.owner_among_equals, pieces: comes_in + is_given }
         };
         let busiest = costs.uplink * busiest_of_few(cores, gnbs) + (1.0 - costs.uplink) * one;
@@ -151,7 +151,7 @@ impl<'a> Model<'a> {
     }
 
     fn told(&self, distribution: Option<f64>) -> Modelled {
-        let Costs { hz, direct, bytes, .. } = *self.costs;
+        let Costs { hz, direct, bytes, .. } = self.costs;
         let mpps = self.rate() * hz / 1e6;
         let same = distribution.filter(|rate| LOAD * rate <= 0.9 * self.rate());
         Modelled {
@@ -169,12 +169,14 @@ impl<'a> Model<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::OfSeveral;
 
     /// Many users, so that cores have their part and no more.
     fn costs() -> Costs {
         Costs {
             hz: 2e9,
             direct: 160.0,
+            direct_of_several: vec![],
             distribute: 60.0,
             owner: 140.0,
             owner_among_equals: 180.0,
@@ -200,6 +202,21 @@ mod tests {
         near(of(8, Way::InnerHash).times_one, 8.0);
         near(of(7, Way::InnerHash).times_one, 128.0 / 19.0);
         near(of(8, Way::InnerHash).gbps, 100.0 * 690.0 * 8.0 / 1e3);
+    }
+
+    #[test]
+    fn several_cores_are_as_slow_as_they_were_measured_beside_one_alone() {
+        let several = [(2, 200.0), (4, 320.0)].map(|(workers, cycles)| OfSeveral { workers, cycles });
+        let costs = Costs { direct_of_several: several.to_vec(), ..costs() };
+        let rows = scaling(&costs, &[1, 2, 4, 8], &[1]);
+        let times = |at: usize, way: usize| rows[at].ways[way].times_one;
+        near(rows[0].ways[0].mpps, 2e9 / 160.0 / 1e6);
+        near(times(0, 0), 1.0);
+        near(times(1, 0), 2.0 * 160.0 / 200.0);
+        near(times(2, 0), 4.0 * 160.0 / 320.0);
+        near(times(3, 0), 8.0 * 160.0 / 320.0);
+        // Behind an outer hash, too: of what comes to the busiest of two cores, half is its own users'.
+        near(times(1, 1), 160.0 / (0.75 * (100.0 + 30.0) + 0.125 * 180.0));
     }
 
     #[test]

@@ -112,6 +112,24 @@ mod tests {
     }
 
     #[test]
+    fn one_core_carries_what_was_measured_of_one_worker() {
+        let report: serde_json::Value =
+            serde_json::from_str(include_str!("../../../../bench/report/steering.json")).unwrap();
+        let points = report["points"].as_array().unwrap();
+        let is_one = |point: &&serde_json::Value| point["mode"] == "inner" && point["workers"] == 1;
+        let measured = points.iter().find(is_one).unwrap()["mpps_per_core"].as_f64().unwrap();
+        let answer = args("--cores 1 --json").text().unwrap();
+        let json: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        let modelled = json["scaling"][0]["ways"][0]["mpps"].as_f64().unwrap();
+        assert!((modelled / measured - 1.0).abs() < 0.01, "{modelled} modelled, {measured} measured");
+        let text = args("--cores 1").text().unwrap();
+        assert!(
+            text.contains("where that is alone, ") && text.contains(" where 2 are at work at once;"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn what_is_no_report_is_said() {
         let other = ScalingArgs { report: "Cargo.toml".into(), ..args("") };
         assert!(format!("{:#}", other.text().unwrap_err()).contains("no report of"));

@@ -1,6 +1,6 @@
 //! The model's answer, for people.
 
-use ::plan::{Costs, Latency, Modelled, PUBLISHED, Scaling, Way, scaling};
+use ::plan::{Costs, Latency, Modelled, OfSeveral, PUBLISHED, Scaling, Way, scaling};
 use std::fmt::Write;
 
 /// Throughput, then latency, then what others published; and what it rests on.
@@ -13,7 +13,7 @@ pub(super) fn of(costs: &Costs, gnbs: &[u32], rows: &[Scaling]) -> String {
     text += "\nmodelled Mpps of all cores (in brackets: cores that only distribute)\n";
     text += &columns(gnbs, rows, rate);
     let times = |modelled: &Modelled| format!("{:.2}", modelled.times_one);
-    text += "\nmodelled: times what one core carries\n";
+    text += "\nmodelled: times what one core alone carries\n";
     text += &columns(gnbs, rows, times);
     let us =
         |modelled: &Modelled| format!("{:.1} / {:.1}", modelled.latency.mean_us, modelled.latency.p99_us);
@@ -24,11 +24,16 @@ pub(super) fn of(costs: &Costs, gnbs: &[u32], rows: &[Scaling]) -> String {
 
 fn head(costs: &Costs) -> String {
     let Costs { direct, distribute, owner, owner_among_equals, turn, users, uplink, .. } = costs;
+    let several = |of: &OfSeveral| format!(", {:.0} where {} are at work at once", of.cycles, of.workers);
+    let several: String = costs.direct_of_several.iter().map(several).collect();
+    let most = costs.direct_of_several.last().map_or(1, |of| of.workers);
     format!(
         "MODELLED, not run: a queueing model, calibrated with measured costs.\n\
-         measured cycles: {direct:.0} for a packet at its user's worker, {distribute:.0} to distribute one, {owner:.0} for one handed \
-         over by a distributor, {owner_among_equals:.0} by an equal; fitted: {turn:.0} for a turn. {users:.0} users, {:.0} % up.\n\
-         not modelled: memory bandwidth, shared caches, frequency, the card and its bus.\n",
+         measured cycles: {direct:.0} for a packet at its user's worker, where that is alone{several}; {distribute:.0} to distribute \
+         one, {owner:.0} for one handed over by a distributor, {owner_among_equals:.0} by an equal; fitted: {turn:.0} for a turn. \
+         {users:.0} users, {:.0} % up.\n\
+         not modelled: what more than {most} workers take from each other of memory bandwidth and shared caches, frequency, the card \
+         and its bus.\n",
         uplink * 100.0,
     )
 }

@@ -2,7 +2,7 @@
 
 use super::plots::{Chart, Series};
 use crate::report::Report;
-use ::plan::{Costs, Scaling, Way, scaling};
+use ::plan::{Costs, OfSeveral, Scaling, Way, scaling};
 use std::fmt::Write;
 
 /// Numbers of cores.
@@ -17,16 +17,21 @@ fn modelled(report: &Report) -> Option<(Costs, Vec<Scaling>)> {
     let mut costs = Costs::of_report(&serde_json::to_string(report).ok()?).ok()?;
     let profile = traffic::PROFILES.iter().find(|profile| profile.name == report.profile);
     costs.uplink = profile.map_or(costs.uplink, |profile| profile.uplink);
-    Some((costs, scaling(&costs, &CORES, &GNBS)))
+    let rows = scaling(&costs, &CORES, &GNBS);
+    Some((costs, rows))
 }
 
 /// A table; nothing, where the report has not what the model needs.
 pub(super) fn table(report: &Report) -> String {
     let Some((costs, rows)) = modelled(report) else { return String::new() };
+    let several = |of: &OfSeveral| format!(", {:.0} as measured of {} at once", of.cycles, of.workers);
+    let several: String = costs.direct_of_several.iter().map(several).collect();
+    let most = costs.direct_of_several.last().map_or(1, |of| of.workers);
     let mut text = format!(
         "\n**Modelled, not run:** what more cores would carry, by a queueing model (`anchorline plan scaling`; `crates/plan`) of \
-         the costs above: {:.0} cycles where a packet comes to its user's worker, {:.0} to distribute one, {:.0} for one that was \
-         handed over ({:.0} among workers that are all alike). Memory bandwidth, shared caches and the card are not in it.\n\n\
+         the costs above: {:.0} cycles where a packet comes to its user's worker and that is alone{several}; {:.0} to distribute \
+         one, {:.0} for one that was handed over ({:.0} among workers that are all alike). What more than {most} workers take from \
+         each other of memory bandwidth and shared caches, and the card, are not in it.\n\n\
          ![modelled]({FILE})\n\n| cores | inner hash, Mpps | outer, 1 gNB | 4 gNBs | 64 gNBs | distribution (cores for it) |\n\
          |---|---|---|---|---|---|\n",
         costs.direct, costs.distribute, costs.owner, costs.owner_among_equals,
