@@ -32,7 +32,7 @@ mod share;
 mod sojourn;
 
 pub use costs::{Costs, OfSeveral, Unreadable};
-pub use published::{PUBLISHED, Published};
+pub use published::{Nearest, PUBLISHED, PUBLISHED_CORES, Published};
 pub use scaling::{LOAD, Latency, Modelled, Scaling, Way, scaling};
 pub use share::{busiest_of_few, busiest_of_many};
 pub use sojourn::{Polled, Sojourn};

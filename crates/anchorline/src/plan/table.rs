@@ -1,6 +1,8 @@
 //! The model's answer, for people.
 
-use ::plan::{Costs, Latency, Modelled, OfSeveral, PUBLISHED, Scaling, Way, scaling};
+use ::plan::{
+    Costs, Latency, Modelled, Nearest, OfSeveral, PUBLISHED, PUBLISHED_CORES, Scaling, Way, scaling,
+};
 use std::fmt::Write;
 
 /// Throughput, then latency, then what others published; and what it rests on.
@@ -58,10 +60,11 @@ fn beside(costs: &Costs) -> String {
         "\npublished, measured by others on their systems; beside it the model of ours\n".to_owned();
     for published in PUBLISHED {
         let ours = match published.beside {
-            "scaling" => times_of_cores(costs),
-            "gain" => gains(costs),
-            "latency" => latencies(costs),
-            _ => "not modelled".to_owned(),
+            Nearest::Scaling => times_of_cores(costs),
+            Nearest::Gain => gains(costs),
+            Nearest::Latency => latencies(costs),
+            Nearest::Freed => freed(costs),
+            Nearest::None => "not modelled".to_owned(),
         };
         let _ = writeln!(text, "  {}: {}\n    modelled: {ours}", published.what, published.figure);
     }
@@ -76,7 +79,7 @@ fn way(costs: &Costs, cores: u32, way: Way) -> Option<Modelled> {
 fn times_of_cores(costs: &Costs) -> String {
     let times =
         |cores| way(costs, cores, Way::InnerHash).map(|modelled| format!("{:.2}", modelled.times_one));
-    let all: Vec<String> = [1, 4, 5, 6, 7].into_iter().filter_map(times).collect();
+    let all: Vec<String> = [1].into_iter().chain(PUBLISHED_CORES).filter_map(times).collect();
     format!(
         "inner hash with 1, 4, 5, 6, 7 cores: {} times; theirs met limits that this model has not",
         all.join(", ")
@@ -89,7 +92,16 @@ fn gains(costs: &Costs) -> String {
         Some(format!("{:.2} with {cores} cores", inner / way(costs, cores, Way::OuterHash(1))?.mpps))
     };
     let all: Vec<String> = [2, 4, 6, 8].into_iter().filter_map(gain).collect();
-    format!("inner hash over outer hash of one gNB: {}", all.join(", "))
+    format!("inner hash over outer hash of one gNB: {}; of packets of {:.0} B", all.join(", "), costs.bytes)
+}
+
+fn freed(costs: &Costs) -> String {
+    let gain = |cores| {
+        let inner = way(costs, cores, Way::InnerHash)?.mpps;
+        Some(format!("{:.2} with {cores} cores", inner / way(costs, cores, Way::Distribution)?.mpps))
+    };
+    let all: Vec<String> = [2, 4, 6, 8].into_iter().filter_map(gain).collect();
+    format!("inner hash over distribution: {}", all.join(", "))
 }
 
 fn latencies(costs: &Costs) -> String {
