@@ -55,6 +55,11 @@ impl Beside {
         Ok(())
     }
 
+    /// What was found until now counts no more: packets of another kind come next.
+    pub(crate) fn forget(&mut self) {
+        self.times_ns = Default::default();
+    }
+
     /// Beside them what the product took, in nanoseconds for each packet and core, a value for each stretch.
     pub(crate) fn score(&self, product_ns: &[f64]) -> Score {
         let [floor, bare] = self.times_ns.clone();

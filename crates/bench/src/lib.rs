@@ -10,6 +10,7 @@
 mod args;
 mod beside;
 mod clock;
+mod compared;
 mod contest;
 mod control;
 mod crew;

@@ -15,7 +15,7 @@ use rand_pcg::Pcg64;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
-use traffic::{Flows, Packets};
+use traffic::{Flows, Packets, Profile};
 
 /// Packets of a round: their headers together fit the last-level cache, as a network card would leave them there.
 pub(crate) const ROUND: usize = 16_384;
@@ -107,6 +107,13 @@ impl Rack {
     /// Of a stream for several workers, only what a card brings to `queue`. All racks of one plan draw the same stream.
     pub(crate) fn behind(self, nic: Nic, queue: usize, queues: usize) -> Self {
         Self { share: Some((nic, queue, queues)), ..self }
+    }
+
+    /// Packets are as long from now on, and go up as often, as those of a profile; flows stay those they are.
+    pub(crate) fn set_lengths(&mut self, profile: &Profile) {
+        if let Stream::Endless { packets, .. } = &mut self.stream {
+            packets.set_lengths(profile);
+        }
     }
 
     /// Tunnels come from so many gNBs from now on, each with an address of its own.

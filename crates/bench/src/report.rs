@@ -1,9 +1,12 @@
 //! What a scenario found, with the names it has in JSON. Names are stable: others read them.
 
+mod latency;
 mod pfcp;
 
+pub(crate) use latency::Latency;
 pub(crate) use pfcp::{PfcpCost, PfcpCosts, PfcpGrowth, PfcpRates};
 
+use crate::compared::{Carried, Compared};
 use crate::contest::{Runner, Score};
 use crate::machine::Machine;
 use crate::plan::{Direction, Plan};
@@ -73,6 +76,12 @@ pub(crate) struct Report {
     pub(crate) steering: Option<Steering>,
     #[serde(flatten)]
     pub(crate) drops: Option<Drops>,
+    /// Of `steering`: inner hash with one worker, two, and so on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) over_workers: Vec<Carried>,
+    /// Of `steering`: what others published, and what of ours is nearest to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) published: Vec<Compared>,
     /// Of a sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) points: Vec<Report>,
@@ -145,6 +154,9 @@ pub(crate) struct Steering {
     pub(crate) work_cycles: Option<Spread>,
     /// The rate over that of a card with inner hash, in the same turns.
     pub(crate) ratio_to_inner: Option<Spread>,
+    /// Of inner hash: what all workers together carry over what one alone does, in the same turns.
+    #[serde(default)]
+    pub(crate) times_one: Option<Spread>,
     /// Cycles that handing one packet over adds, of both workers together.
     pub(crate) handoff_cycles: Option<f64>,
     /// The same of a loop that hands over a pointer to the packet and touches no more than its headers: what it takes to
@@ -194,15 +206,6 @@ pub(crate) struct Dropped {
     pub(crate) of_forwarded: Spread,
     /// The share of them that was answered instead.
     pub(crate) answered_share: f64,
-}
-
-/// One way, in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Latency {
-    pub(crate) p50: f64,
-    pub(crate) p99: f64,
-    pub(crate) p999: f64,
-    pub(crate) max: f64,
 }
 
 /// One node of the graph.
@@ -297,6 +300,8 @@ impl Report {
             classification: None,
             steering: None,
             drops: None,
+            over_workers: vec![],
+            published: vec![],
             points: vec![],
         }
     }

@@ -231,10 +231,40 @@ fn check_steering(report: &Report) {
         assert!(steering.work_cycles.unwrap().median > 0.0);
     }
     check_overload(report);
-    assert!(report.points.iter().any(|point| point.steering.as_ref().unwrap().offered_mpps.is_some()));
+    check_compared(report);
+    let timed = report.points.iter().filter(|point| point.steering.as_ref().unwrap().offered_mpps.is_some());
+    let (mut any, text) = (false, report.text());
+    for point in timed {
+        any |= point.latency_us.is_none_or(|latency| latency.mean.is_some_and(|mean| mean <= latency.max));
+        assert!(point.notes.iter().all(|note| text.contains(note)), "{:?}", point.notes);
+    }
+    assert!(any);
     let value = serde_json::to_value(report).unwrap();
     let again: Report = serde_json::from_value(value.clone()).unwrap();
     assert_eq!(serde_json::to_value(again).unwrap(), value, "what is written can be read");
+}
+
+/// Every number of workers was run and none of them modelled, nor a number beyond run; each length was measured by itself.
+fn check_compared(report: &Report) {
+    let by = |modelled: bool| {
+        let rows = report.over_workers.iter().filter(move |carried| carried.modelled == modelled);
+        rows.map(|carried| carried.workers).collect::<Vec<u32>>()
+    };
+    assert_eq!((by(false), by(true)), (vec![1, 2], vec![4, 5, 6, 7, 8, 16, 32]));
+    assert!(report.over_workers[1].spread.is_some_and(|times| times.min > 0.0));
+    let of = |profile: &str, mode: &str| {
+        let mut points = report.points.iter().filter(|point| point.profile == profile);
+        points.find(|point| point.steering.as_ref().unwrap().mode == mode).unwrap()
+    };
+    for (profile, bytes, theirs) in [("cht-512", 540.0, "1.97 times"), ("cht-1280", 1_308.0, "2.07 times")] {
+        let (inner, outer) = (of(profile, "inner"), of(profile, "outer"));
+        assert_eq!((inner.mean_bytes, outer.mean_bytes), (bytes, bytes), "{profile}");
+        let gain = 1.0 / outer.steering.as_ref().unwrap().ratio_to_inner.unwrap().median;
+        let row = report.published.iter().find(|row| row.published == theirs).unwrap();
+        assert!(row.measured.starts_with(&format!("{gain:.2} times")), "{row:?}");
+        assert!(row.measured.contains(&format!("of {bytes:.0} B")), "{row:?}");
+        assert!(report.text().contains(theirs) && report.text().contains(&row.measured));
+    }
 }
 
 fn a_wrong_packet_is_refused() {

@@ -20,7 +20,7 @@ impl Report {
             self.drops.as_ref().map(drops_table),
             self.classification.as_ref().map(classification_table),
             self.latency_us.zip(self.load.as_ref()).map(|(latency, load)| self.latency(latency, load)),
-            self.steering.as_ref().map(|_| steering::table(&self.points)),
+            self.steering.as_ref().map(|_| steering::table(self)),
             (!self.points.is_empty() && self.steering.is_none()).then(|| self.table_of_points()),
             (!self.nodes.is_empty()).then(|| node_table(&self.nodes)),
             Some(self.remarks()),
@@ -87,8 +87,9 @@ impl Report {
         }
         let _ = writeln!(
             text,
-            "one way at {:.0} % of it: p50 {:.1}, p99 {:.1}, p99.9 {:.1}, most {:.1} us",
+            "one way at {:.0} % of it: mean {}, p50 {:.1}, p99 {:.1}, p99.9 {:.1}, most {:.1} us",
             load.load * 100.0,
+            latency.mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}")),
             latency.p50,
             latency.p99,
             latency.p999,
@@ -102,7 +103,7 @@ impl Report {
 
     fn table_of_points(&self) -> String {
         let mut text = format!(
-            "{:>9} {:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
+            "{:>9} {:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
             "sessions",
             "flows",
             "PDRs",
@@ -112,7 +113,8 @@ impl Report {
             "Mpps/core",
             "bare",
             "ratio",
-            "p50 us",
+            "mean us",
+            "p50",
             "p99",
             "p99.9",
             "most"
@@ -124,7 +126,7 @@ impl Report {
             let latency = |pick: fn(&Latency) -> f64| number(point.latency_us.as_ref().map(pick), 1);
             let _ = writeln!(
                 text,
-                "{:>9} {:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}",
+                "{:>9} {:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}",
                 point.sessions,
                 point.flows,
                 point.pdrs,
@@ -134,6 +136,7 @@ impl Report {
                 number(point.mpps_per_core, 2),
                 number(point.bare_mpps_per_core, 2),
                 number(point.ratio, 3),
+                number(point.latency_us.and_then(|latency| latency.mean), 1),
                 latency(|latency| latency.p50),
                 latency(|latency| latency.p99),
                 latency(|latency| latency.p999),
@@ -141,6 +144,18 @@ impl Report {
             );
         }
         text
+    }
+
+    /// What must be known of points alone, once; the table of `steering` has them in its lines.
+    fn notes_of_points(&self) -> Vec<&String> {
+        let mut notes: Vec<&String> = Vec::new();
+        let points = self.points.iter().filter(|point| point.steering.is_none());
+        for note in points.flat_map(|point| &point.notes) {
+            if !self.notes.contains(note) && !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
     }
 
     fn remarks(&self) -> String {
@@ -153,7 +168,7 @@ impl Report {
             None if self.nodes.is_empty() => {}
             None => _ = writeln!(text, "note: {UNKNOWN}"),
         }
-        for note in &self.notes {
+        for note in self.notes.iter().chain(self.notes_of_points()) {
             let _ = writeln!(text, "note: {note}");
         }
         if let Some(share) = self.cpu_share.filter(|share| *share < BUSY) {

@@ -22,6 +22,12 @@ impl Packets {
         Self { profile, endpoints, random: Pcg64::seed_from_u64(seed) }
     }
 
+    /// Packets are as long from now on, and go up as often, as those of another profile.
+    pub fn set_lengths(&mut self, profile: &Profile) {
+        let Profile { uplink, uplink_lengths, downlink_lengths, .. } = *profile;
+        self.profile = Profile { uplink, uplink_lengths, downlink_lengths, ..self.profile };
+    }
+
     /// Any number below `limit`.
     pub fn any(&mut self, limit: u32) -> u32 {
         self.random.random_range(0..limit.max(1))
@@ -116,6 +122,20 @@ mod tests {
     fn the_same_seed_gives_the_same_packets() {
         assert_eq!(stream(3), stream(3));
         assert_ne!(stream(3), stream(4));
+    }
+
+    #[test]
+    fn lengths_become_another_profiles_and_flows_stay() {
+        let user = User { address: Ipv4Addr::new(10, 60, 0, 1), teid: 7, qfi: 9 };
+        let mut packets = Packets::new(*profile("zte").unwrap(), endpoints(), 1);
+        let down = |packets: &mut Packets| {
+            let mut frame = vec![0; 2_000];
+            let length = packets.write_way(user, (5, false), &mut frame).unwrap();
+            (length, frame[ethernet::LENGTH + 12..ethernet::LENGTH + 24].to_vec())
+        };
+        let (_, flow) = down(&mut packets);
+        packets.set_lengths(profile("cht-512").unwrap());
+        assert_eq!(down(&mut packets), (ethernet::LENGTH + 540, flow));
     }
 
     #[test]

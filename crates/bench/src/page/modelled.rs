@@ -1,6 +1,7 @@
 //! What more cores would carry: modelled of what was measured here, and said so.
 
 use super::plots::{Chart, Series};
+use crate::compared;
 use crate::report::Report;
 use ::plan::{Costs, OfSeveral, Scaling, Way, scaling};
 use std::fmt::Write;
@@ -14,9 +15,7 @@ const GNBS: [u32; 3] = [1, 4, 64];
 pub(super) const FILE: &str = "steering-modelled.svg";
 
 fn modelled(report: &Report) -> Option<(Costs, Vec<Scaling>)> {
-    let mut costs = Costs::of_report(&serde_json::to_string(report).ok()?).ok()?;
-    let profile = traffic::PROFILES.iter().find(|profile| profile.name == report.profile);
-    costs.uplink = profile.map_or(costs.uplink, |profile| profile.uplink);
+    let costs = compared::costs(report)?;
     let rows = scaling(&costs, &CORES, &GNBS);
     Some((costs, rows))
 }

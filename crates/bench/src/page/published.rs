@@ -78,24 +78,6 @@ pub(super) const LATENCY: &[(&str, &str)] = &[
     ("Samsung UPF", "69 us, over network cards"),
 ];
 
-/// What it brings that a card hashes inside tunnels: what, the figure, and the mode of ours that is nearest to theirs
-/// without it.
-pub(super) const STEERING: &[(&str, &str, &str)] = &[
-    (
-        "ZTE UPF: one-way latency, packets distributed by software, then by the card",
-        "150 us, then 74 us, mean",
-        "latency",
-    ),
-    ("Chunghwa MEC: inner hash on over off, 512 B", "1.97 times", "outer"),
-    ("Chunghwa MEC: inner hash on over off, 1,280 B", "2.07 times", "outer"),
-    ("ZTE UPF: distribution cores freed for processing", "in the figures of its servers", "distributor"),
-    (
-        "Chunghwa MEC: queues and cores 1, 1, 4, 5, 6, 7, as printed",
-        "1.00, 1.35, 1.60, 1.84, 2.08, 1.93 times",
-        "scaling",
-    ),
-];
-
 impl Kind {
     /// In a table.
     pub(super) const fn name(self) -> &'static str {

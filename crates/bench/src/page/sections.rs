@@ -200,7 +200,7 @@ the same FAR, QER and URR.\n\n";
         let text = format!(
             "## Latency\n\nOne worker between two rings, the generator on another CPU. Rate without loss: **{rate} Mpps**. \
              In the same process: bare loop {} Mpps, floor {} Mpps; ratio {}.\n\n\
-             ![Latency over load](latency.svg)\n\n| load | Mpps | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator |\n|---|---|---|---|---|---|---|---|\n",
+             ![Latency over load](latency.svg)\n\n| load | Mpps | mean us | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator |\n|---|---|---|---|---|---|---|---|---|\n",
             number(report.bare_mpps_per_core, 2),
             number(report.floor_mpps_per_core, 2),
             spread(report.spread.map(|spread| spread.ratio), 3),
@@ -213,9 +213,10 @@ the same FAR, QER and URR.\n\n";
             let (Some(latency), Some(load)) = (point.latency_us, point.load.as_ref()) else { continue };
             let _ = writeln!(
                 text,
-                "| {:.0} % | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.4} % | {:.0} us, {:.0} us |",
+                "| {:.0} % | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.4} % | {:.0} us, {:.0} us |",
                 load.load * 100.0,
                 number(point.mpps_per_core, 2),
+                number(latency.mean, 1),
                 latency.p50,
                 latency.p99,
                 latency.p999,

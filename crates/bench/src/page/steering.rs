@@ -1,7 +1,7 @@
 //! The section about bringing packets to the workers that own their users.
 
-use super::published::STEERING;
 use super::sections::{notes, number, spread};
+use crate::compared::{self, Carried, Compared};
 use crate::report::{Report, Steering};
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ pub(super) fn section(report: &Report) -> String {
     text += "| card | gNBs | workers | Mpps per core | ratio to bare | of inner hash | handed over | work, cycles | by worker | hand-off, cycles | floor of it | shared out |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
     let points = || report.points.iter().filter_map(|point| Some((point, point.steering.as_ref()?)));
     for (point, steering) in points().filter(|(_, steering)| steering.offered_mpps.is_none()) {
-        rate(&mut text, point, steering);
+        rate(&mut text, (report, point), steering);
     }
     let _ = writeln!(
         text,
@@ -33,18 +33,15 @@ pub(super) fn section(report: &Report) -> String {
         number(report.bare_mpps_per_core, 2),
         number(report.floor_mpps_per_core, 2),
     );
-    text += "\n| card | gNBs | offered Mpps | p50 us | p99 us | p99.9 us | most us | |\n|---|---|---|---|---|---|---|---|\n";
+    text += "\n| card | gNBs | offered Mpps | mean us | p50 us | p99 us | p99.9 us | most us | |\n|---|---|---|---|---|---|---|---|---|\n";
     let is_timed = |steering: &Steering| steering.offered_mpps.is_some() && !is_overload(steering);
     for (point, steering) in points().filter(|(_, steering)| is_timed(steering)) {
         wait(&mut text, point, steering);
     }
     text += &overload(report);
+    text += &over_workers(report);
     text += &super::modelled::table(report);
-    text += "\nBeside what others published, with cards:\n\n| what | their figure | ours nearest to it |\n|---|---|---|\n";
-    for (what, figure, mode) in STEERING {
-        let _ = writeln!(text, "| {what} | {figure} | {} |", ours(report, mode));
-    }
-    text + "\n" + &notes([report])
+    text + &published(report) + "\n" + &notes([report])
 }
 
 fn is_overload(steering: &Steering) -> bool {
@@ -80,12 +77,12 @@ fn overload(report: &Report) -> String {
     }
 }
 
-fn rate(text: &mut String, point: &Report, steering: &Steering) {
+fn rate(text: &mut String, (report, point): (&Report, &Report), steering: &Steering) {
     let by_worker: Vec<String> = steering.worker_cycles.iter().map(|cycles| format!("{cycles:.0}")).collect();
     let _ = writeln!(
         text,
         "| {} | {} | {} | **{}** | {} | {} | {:.0} % | {} | {} | {} | {} | {} |",
-        steering.mode,
+        card(report, point, steering),
         steering.gnbs,
         point.workers,
         number(point.mpps_per_core, 2),
@@ -104,10 +101,11 @@ fn wait(text: &mut String, point: &Report, steering: &Steering) {
     let us = |pick: fn(&crate::report::Latency) -> f64| number(point.latency_us.as_ref().map(pick), 1);
     let _ = writeln!(
         text,
-        "| {} | {} | {} | {} | {} | {} | {} | {} |",
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
         steering.mode,
         steering.gnbs,
         number(steering.offered_mpps, 2),
+        number(point.latency_us.and_then(|latency| latency.mean), 1),
         us(|latency| latency.p50),
         us(|latency| latency.p99),
         us(|latency| latency.p999),
@@ -116,40 +114,35 @@ fn wait(text: &mut String, point: &Report, steering: &Steering) {
     );
 }
 
-/// Inner hash over a mode: how many times the rate, or at the middle load, the latency of both.
-fn ours(report: &Report, mode: &str) -> String {
-    let of = |mode: &str, is_timed: bool| {
-        let points = report.points.iter().filter(move |point| {
-            let steering = point.steering.as_ref();
-            steering.is_some_and(|steering| {
-                steering.mode == mode && steering.gnbs == 1 && steering.offered_mpps.is_some() == is_timed
-            })
-        });
-        points.collect::<Vec<&Report>>()
-    };
-    let gain = |mode: &str| {
-        let ratio = of(mode, false).first().and_then(|point| point.steering.as_ref()?.ratio_to_inner);
-        ratio.map_or("not measured".to_owned(), |ratio| format!("{:.2} times", 1.0 / ratio.median))
-    };
-    let p50 = |mode: &str| {
-        let points = of(mode, true);
-        let latency = points.get(points.len() / 2).and_then(|point| point.latency_us);
-        latency.map_or("?".to_owned(), |latency| format!("{:.1}", latency.p50))
-    };
-    match mode {
-        "latency" => {
-            format!("p50 {} us with a distributor, {} us with inner hash", p50("distributor"), p50("inner"))
-        }
-        "scaling" => {
-            let points = of("inner", false);
-            let total =
-                |point: &&Report| point.mpps_per_core.map_or(0.0, |mpps| mpps * f64::from(point.workers));
-            let one = points.iter().find(|point| point.workers == 1).map_or(f64::NAN, total);
-            let most = points.iter().max_by_key(|point| point.workers);
-            most.map_or("not measured".to_owned(), |point| {
-                format!("{} workers carry {:.2} times as much as one", point.workers, total(point) / one)
-            })
-        }
-        mode => gain(mode),
+/// The mode, and the traffic where it is not the report's.
+fn card(report: &Report, point: &Report, steering: &Steering) -> String {
+    match point.profile == report.profile {
+        true => steering.mode.clone(),
+        false => format!("{}, {} ({:.0} B)", steering.mode, point.profile, point.mean_bytes),
     }
+}
+
+/// Inner hash with one worker, two, and so on: what was run, and what was not.
+fn over_workers(report: &Report) -> String {
+    let mut text =
+        "\nInner hash, a queue for each worker; rows that say so are modelled (below) and were not run:\n\n\
+                    | workers | | Mpps, all workers | times one |\n|---|---|---|---|\n"
+            .to_owned();
+    for Carried { workers, mpps, times_one, spread: found, modelled } in compared::over_workers(report) {
+        let how = if modelled { "*modelled*" } else { "measured" };
+        let times = found.map_or_else(|| format!("{times_one:.2}"), |found| spread(Some(found), 2));
+        let _ = writeln!(text, "| {workers} | {how} | {mpps:.1} | {times} |");
+    }
+    text
+}
+
+/// Others' figures, each with ours.
+fn published(report: &Report) -> String {
+    let mut text = "\nBeside what others published, with cards:\n\n| what | their figure | ours nearest to it | modelled, not run |\n\
+                    |---|---|---|---|\n"
+        .to_owned();
+    for Compared { what, published, measured, modelled } in compared::published(report) {
+        let _ = writeln!(text, "| {what} | {published} | {measured} | {} |", modelled.unwrap_or_default());
+    }
+    text
 }

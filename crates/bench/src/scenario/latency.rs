@@ -236,6 +236,5 @@ fn us(cycles: u64, hz: u64) -> f64 {
 }
 
 fn latency(histogram: &Histogram<u64>, hz: u64) -> Latency {
-    let at = |quantile| us(histogram.value_at_quantile(quantile), hz);
-    Latency { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: us(histogram.max(), hz) }
+    Latency::of(histogram, hz as f64 / 1e6)
 }

@@ -56,7 +56,7 @@ impl Scenario {
     /// What it keeps at once.
     pub(crate) fn kept(self, plan: &Plan) -> Kept {
         match self {
-            Self::Steering => Kept { engines: steering::CASES as u64, sizes: 1 },
+            Self::Steering => Kept { engines: steering::engines(), sizes: 1 },
             // One with services, one without.
             Self::Services => Kept { engines: 2, sizes: 1 },
             Self::Sessions => Kept::in_turns(&sessions::sizes(plan)),

@@ -105,9 +105,7 @@ fn since(after: [u64; 2], before: [u64; 2]) -> [u64; 2] {
 
 /// Of nanoseconds.
 fn latency(waits: &Histogram<u64>) -> Latency {
-    let us = |ns: u64| rounded(ns as f64 / 1e3);
-    let at = |quantile| us(waits.value_at_quantile(quantile));
-    Latency { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: us(waits.max()) }
+    Latency::of(waits, 1e3)
 }
 
 /// Time of the yardstick, in which the client does not ask the node, and how long the client had a CPU in it.

@@ -10,7 +10,6 @@ use crate::nic::{Nic, Urgent};
 use crate::product::NOW_NS;
 use crate::report::{ClassFate, Latency};
 use crate::setup::{N3, N6, TUNNEL_HEADERS};
-use crate::spread::rounded;
 use anyhow::{Context, ensure};
 use dataplane::Worker;
 use dpdk::Mbuf;
@@ -162,13 +161,11 @@ impl Found {
     }
 
     fn told(&self, class: &str, hz: u64) -> ClassFate {
-        let us = |quantile| rounded(self.waits.value_at_quantile(quantile) as f64 * 1e6 / hz as f64);
-        let max = rounded(self.waits.max() as f64 * 1e6 / hz as f64);
         ClassFate {
             class: class.to_owned(),
             packets: self.packets,
             loss: self.lost as f64 / self.packets.max(1) as f64,
-            latency_us: Latency { p50: us(0.5), p99: us(0.99), p999: us(0.999), max },
+            latency_us: Latency::of(&self.waits, hz as f64 / 1e6),
         }
     }
 }

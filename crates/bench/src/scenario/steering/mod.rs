@@ -3,12 +3,14 @@
 //! The same engine runs behind a model of a card in each mode, the modes in turns: by the users' addresses (inner hash), by
 //! TEIDs that are chosen to lead to the same workers,
 //! by the outermost addresses of tunnels from 1, 4 or 64 gNBs, by one queue, and by one queue with a worker that does
-//! nothing but distribute, as systems did before cards could.
+//! nothing but distribute, as systems did before cards could. Inner hash runs with one worker, two, and so on up to the CPUs
+//! there are, a queue for each.
 
 mod bare;
 mod classes;
 mod formation;
 mod rounds;
+mod sizes;
 mod team;
 mod waiting;
 
@@ -20,7 +22,7 @@ use crate::product::Memory;
 use crate::report::{Report, Steering, nodes};
 use crate::sample::Sampler;
 use crate::spread::{Spread, rounded};
-use crate::{contest, interrupt, machine};
+use crate::{compared, contest, interrupt, machine};
 use anyhow::{Context, bail};
 use bare::BareTeam;
 use dataplane::Counters;
@@ -32,8 +34,6 @@ use team::Team;
 
 /// Packets in the pool.
 const PACKETS: u32 = 65_535;
-/// Cases, each with workers and sessions of its own.
-pub(super) const CASES: usize = 8;
 /// Of the duration, for rounds at the full rate; the rest is for latency.
 const ROUNDS_SHARE: f64 = 0.7;
 /// Of a case's turn, for the bare hand-over.
@@ -91,28 +91,34 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let mut report = Report::new("steering", plan, described);
     report.compare(&beside.score(&[]), hz);
     report.mean_bytes = rounded(tools.bytes as f64 / tools.packets.max(1) as f64);
-    (report.compared, report.balanced, report.loss) = (tools.sampler.compared(), true, Some(0.0));
+    (report.balanced, report.loss) = (true, Some(0.0));
     let mut points: Vec<Report> =
         entries.iter().map(|entry| point(&report, entry, &entries, (hz, &beside))).collect();
     latencies(&team, plan, (&mut entries, &mut tools.rack), &mut points)?;
+    points.extend(sizes::measure(&team, (plan, &report), entries, (&mut tools, &mut beside))?);
     overload(&team, plan, (&mut tools.rack, memory.pool()?), &mut points)?;
-    report.interrupted = interrupt::asked();
+    (report.interrupted, report.compared) = (interrupt::asked(), tools.sampler.compared());
     Ok(whole(report, points))
 }
 
-/// One worker alone; then all workers in each mode.
-fn cases(workers: usize) -> [Case; CASES] {
+/// Engines with all sessions: each case has workers of its own.
+pub(super) fn engines() -> u64 {
+    cases(team::most(&machine::cpus())).len() as u64
+}
+
+/// Inner hash with all workers, with one, two and so on; then all workers in each other mode.
+fn cases(workers: usize) -> Vec<Case> {
     let case = |mode, gnbs, workers| Case { mode, gnbs, workers };
-    [
-        case(Mode::Inner, 1, workers),
-        case(Mode::Inner, 1, 1),
+    let fewer = (1..workers).map(|workers| case(Mode::Inner, 1, workers));
+    let others = [
         case(Mode::Teid, 1, workers),
         case(Mode::OneQueue, 1, workers),
         case(Mode::Distributor, 1, workers),
         case(Mode::Outer, 1, workers),
         case(Mode::Outer, 4, workers),
         case(Mode::Outer, 64, workers),
-    ]
+    ];
+    std::iter::once(case(Mode::Inner, 1, workers)).chain(fewer).chain(others).collect()
 }
 
 /// Every case in every trial, one after the other.
@@ -171,6 +177,13 @@ impl Entry {
         Some(())
     }
 
+    /// What all workers together carry over what those of another case do, by trial.
+    fn times(&self, other: &Self) -> Option<Spread> {
+        let workers = self.formation.case.workers as f64 / other.formation.case.workers as f64;
+        let in_turns = other.core_ns.iter().zip(&self.core_ns).map(|(other, ours)| workers * other / ours);
+        Spread::of(&in_turns.collect::<Vec<f64>>())
+    }
+
     /// What handing one packet over adds to the same without, in the quietest trial of both: other programs only add.
     fn extra(&self, inner: &Self, of: fn(&Self) -> &[f64]) -> Option<f64> {
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -196,6 +209,8 @@ fn point(report: &Report, entry: &Entry, entries: &[Entry], (hz, beside): (u64, 
     let in_turns = inner.core_ns.iter().zip(&entry.core_ns).map(|(inner, ours)| inner / ours);
     let ratio = Spread::of(&in_turns.collect::<Vec<f64>>());
     let is_compared = entry.handed_share > 0.0;
+    let alone = entries.iter().find(|entry| entry.formation.case.workers == 1);
+    let times_one = alone.filter(|_| mode == Mode::Inner).and_then(|alone| entry.times(alone));
     let of_worker = |at: usize| {
         let values: Vec<f64> = entry.worker_ns.iter().filter_map(|trial| trial.get(at).copied()).collect();
         rounded(cycles(median(&values)))
@@ -216,6 +231,7 @@ fn point(report: &Report, entry: &Entry, entries: &[Entry], (hz, beside): (u64, 
         worker_cycles: (0..workers).map(of_worker).collect(),
         work_cycles: Spread::of(&work),
         ratio_to_inner: ratio,
+        times_one,
         handoff_cycles: entry.extra(inner, |entry| &entry.work_ns).map(|ns| rounded(cycles(ns))),
         handoff_floor_cycles: entry.extra(inner, |entry| &entry.bare_ns).map(|ns| rounded(cycles(ns))),
         ratio_shared_out: is_compared.then(|| rounded(median(&inner.work_ns) / median(&entry.work_ns))),
@@ -328,5 +344,22 @@ fn whole(mut report: Report, points: Vec<Report>) -> Report {
             .to_owned(),
     ];
     report.points = points;
+    report.over_workers = compared::over_workers(&report);
+    report.published = compared::published(&report);
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Case, Mode, cases};
+
+    #[test]
+    fn inner_hash_has_every_number_of_workers_and_all_of_them_first() {
+        for (workers, expected) in [(2, vec![2, 1]), (3, vec![3, 1, 2]), (5, vec![5, 1, 2, 3, 4])] {
+            let (inner, others): (Vec<Case>, Vec<Case>) =
+                cases(workers).into_iter().partition(|case| case.mode == Mode::Inner);
+            assert_eq!(inner.iter().map(|case| case.workers).collect::<Vec<usize>>(), expected);
+            assert!(others.len() == 6 && others.iter().all(|case| case.workers == workers));
+        }
+    }
 }

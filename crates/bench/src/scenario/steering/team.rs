@@ -22,8 +22,13 @@ pub(super) struct Team<'a> {
 impl Team<'_> {
     /// Workers there are at most: a CPU for each.
     pub(super) fn workers(&self) -> usize {
-        self.cpus.len().min(WORKERS_MAX)
+        most(self.cpus)
     }
+}
+
+/// Workers there are at most on these CPUs.
+pub(super) fn most(cpus: &[usize]) -> usize {
+    cpus.len().min(WORKERS_MAX)
 }
 
 /// Runs steps until the leader says that it was the last. In each, all workers do `work` at once; `lead` prepares it,

@@ -11,7 +11,6 @@ use crate::nic::Nic;
 use crate::product::NOW_NS;
 use crate::report::Latency;
 use crate::setup::{N3, N6};
-use crate::spread::rounded;
 use anyhow::{Context, ensure};
 use dataplane::Worker;
 use dpdk::Mbuf;
@@ -106,9 +105,7 @@ pub(super) fn measure(
         Ok(elapsed >= most || (elapsed >= duration && runs[1] > 0))
     })?;
     ensure!(!histogram.is_empty(), "other programs took the CPUs in all {} runs", runs[0]);
-    let us = |quantile| rounded(histogram.value_at_quantile(quantile) as f64 * 1e6 / team.hz as f64);
-    let max = rounded(histogram.max() as f64 * 1e6 / team.hz as f64);
-    Ok((Latency { p50: us(0.5), p99: us(0.99), p999: us(0.999), max }, runs))
+    Ok((Latency::of(&histogram, team.hz as f64 / 1e6), runs))
 }
 
 fn lay(due: &[Mutex<Due>], nic: &Nic, rack: &mut Rack) -> anyhow::Result<()> {
