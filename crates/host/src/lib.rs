@@ -6,6 +6,7 @@
 //!
 //! * [`Facts`]: what there is. What cannot be read is absent, not guessed.
 //! * [`Placement`]: which NUMA nodes a data plane's parts are on, and which its packet memory belongs on.
+//! * [`Layout`]: which CPUs workers are best given, and why.
 //! * [`examine`]: what it means for a user plane: [`Finding`]s, each with what to do and what it is worth.
 //! * [`tune`]: changes at run time, as a plan that is printed, applied whole or not at all, and undone.
 //! * [`Ceiling`]: the one thing that a node changes by itself, while it runs: how fast a worker's CPU may be.
@@ -15,6 +16,7 @@ mod cpus;
 mod facts;
 mod finding;
 mod frequency;
+mod layout;
 mod node;
 mod placement;
 mod report;
@@ -30,6 +32,7 @@ pub use facts::{
 };
 pub use finding::{Finding, State};
 pub use frequency::{Ceiling, Pace, Throttle, give_back};
+pub use layout::{Asked, Layout};
 pub use node::{Idle, Node, NodePort, Tables, device, is_pci};
 pub use placement::Placement;
 pub use report::{Colours, explained, table};

@@ -1,6 +1,7 @@
 //! Examines this host: what of it slows packets down, what that is worth, and what to do.
 
 mod flow_rules;
+mod layout;
 mod node;
 
 pub(crate) use node::node;
@@ -71,6 +72,9 @@ enum View {
     ///
     /// Generated; the grammar is checked by testpmd of DPDK 22.11; run on no network card so far.
     FlowRules(flow_rules::Args),
+    /// Print which CPUs workers are best given, as lines of a configuration, and why: on the ports' NUMA node, one a core, and
+    /// none on the core of CPU 0.
+    Layout(layout::Args),
 }
 
 /// Examines and prints; fails if there is a problem.
@@ -79,6 +83,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         None => examine(args),
         Some(View::Explain { id }) => explain(args, id),
         Some(View::FlowRules(rules)) => flow_rules(args, rules),
+        Some(View::Layout(layout)) => {
+            let (node, facts) = (args.host.node()?, Facts::read(&args.host.root()?));
+            exit::say(&layout.text(&facts, node.as_ref(), args.json)?)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Check, NO_FIGURE, View, count};
 use crate::finding::Outcome;
+use crate::{Asked, CpuSet, Layout};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -40,6 +41,13 @@ pub(super) const CHECKS: &[Check] = &[
                 worker's sibling must not run anything else that is busy.",
         worth: "ZTE and Chunghwa ran with hyper-threading on and workers on both threads (24 cores, 48 threads)",
         ask: threads,
+    },
+    Check {
+        id: "cpu.layout",
+        means: "Workers on the NUMA node of their ports, one a core, and none on the core of CPU 0, where the kernel does its own \
+                work: `anchorline doctor layout` prints the lines of a configuration for that, and why.",
+        worth: "ZTE UPF: cores 8 to 19 of each socket of 20 for workers, the others for all else; no figure for it alone",
+        ask: layout,
     },
     Check {
         id: "numa.nodes",
@@ -140,6 +148,31 @@ fn threads(view: &View<'_>) -> Vec<Outcome> {
             Outcome::not_here("a virtual machine is not told which of its CPUs share a core")
         }
         _ => Outcome::not_here("the processor has one thread a core"),
+    }]
+}
+
+fn layout(view: &View<'_>) -> Vec<Outcome> {
+    let chosen = view.node.map(|node| node.workers.as_slice()).unwrap_or_default();
+    let layout = match Layout::propose(view.facts, view.node, Asked::default()) {
+        Ok(layout) => layout,
+        Err(because) => return vec![Outcome::not_here(because)],
+    };
+    let cpus: CpuSet = layout.cpus.iter().copied().collect();
+    let proposal = match cpus.len() {
+        1 => format!("CPU {cpus} for a worker"),
+        number => format!("CPUs {cpus} for {number} workers"),
+    };
+    let (option, nothing) = match view.node {
+        Some(_) => (" --config FILE", "workers may run on any CPU"),
+        None => ("", "no node is configured"),
+    };
+    let act = format!("{proposal}: anchorline doctor layout{option} prints the lines, and why");
+    vec![match (chosen.is_empty(), layout.differs(view.facts, chosen)) {
+        (true, _) => Outcome::advice(nothing, act),
+        (false, None) => {
+            Outcome::good("the workers' CPUs are on their ports' node and have cores of their own")
+        }
+        (false, Some(differs)) => Outcome::advice(differs, act),
     }]
 }
 

@@ -7,8 +7,8 @@ use crate::Interrupt;
 pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
     const WHAT: &str = "interrupts away from workers";
     if wanted.workers.is_empty() {
-        let because =
-            "no CPU is set apart for workers: name them in the configuration, with --workers, or by isolcpus";
+        let because = "no CPU is set apart for workers: name them in the configuration, with --workers, or by isolcpus \
+             (anchorline doctor layout proposes some)";
         return vec![Step::not_here(WHAT, because)];
     }
     if wanted.others.is_empty() {
