@@ -111,6 +111,44 @@ fn a_worker_s_sibling_is_isolated_as_the_worker_is() {
     assert_eq!(line, ["isolcpus=managed_irq,domain,0-1", "nohz_full=0-1", "rcu_nocbs=0-1"]);
 }
 
+/// Whatever is on a worker's sibling takes as much of its core, so irqbalance must not put there what was taken away.
+#[test]
+fn interrupts_are_kept_off_a_worker_s_sibling_too() {
+    let (made, _) = xeon();
+    // Of the card, on the sibling of the worker on CPU 8 alone.
+    made.file("/proc/interrupts", "           CPU0\n  27:   1   PCI-MSI 1-edge   ens3f0-1")
+        .interrupt(27, "48");
+    [24, 25, 26].map(|number| made.interrupt(number, "0-7"));
+    let told = |made: &Made| {
+        let findings = examine(&made.facts(), Some(&servers::node()));
+        let found = findings.into_iter().find(|finding| finding.id == "system.interrupts").unwrap();
+        (found.state, found.found)
+    };
+    let astray = "1 interrupt may go to CPUs 48,60, the siblings of the workers'".to_owned();
+    assert_eq!(told(&made), (State::Advice, astray));
+    let written = |plan: &Plan, path: &str| {
+        let writes = plan.steps.iter().filter_map(|step| match step {
+            Step::Write(write) if write.path == path => Some(write.then.clone()),
+            _ => None,
+        });
+        writes.collect::<Vec<String>>()
+    };
+    let plan = planned(&made, Some(&servers::node()), &Options::default());
+    assert_eq!(written(&plan, "/proc/irq/27/smp_affinity_list"), ["0-7,9-19,21-47,49-59,61-79"]);
+    let file = written(&plan, "/etc/default/irqbalance").concat();
+    assert!(file.ends_with("\nIRQBALANCE_BANNED_CPULIST=8,20,48,60\n"), "{file}");
+    made.interrupt(27, "0");
+    let good = "none may go to CPUs 8,20, nor to their siblings 48,60".to_owned();
+    assert_eq!(told(&made), (State::Good, good));
+    // Where nothing else is left, interrupts must go to the siblings.
+    let cloud = servers::cloud();
+    cloud.file("/proc/300/comm", "irqbalance").file("/etc/default/irqbalance", "").interrupt(5, "0-3");
+    let options = Options { workers: "0-1".parse().unwrap(), ..Options::default() };
+    let plan = planned(&cloud, None, &options);
+    assert_eq!(written(&plan, "/proc/irq/5/smp_affinity_list"), ["2-3"]);
+    assert!(written(&plan, "/etc/default/irqbalance").concat().ends_with("=0-1\n"));
+}
+
 #[test]
 fn the_doctor_wants_as_many_pages_as_tune() {
     let made = servers::epyc();

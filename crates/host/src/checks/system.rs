@@ -1,6 +1,7 @@
 //! What the machine is and what else runs on it.
 
 use super::{Check, NO_FIGURE, View, count};
+use crate::CpuSet;
 use crate::finding::Outcome;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -37,7 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "system.interrupts",
-        means: "An interrupt on a worker's CPU takes microseconds and cache lines from it, whoever asked for it.",
+        means: "An interrupt on a worker's CPU, or on its sibling, takes microseconds and cache lines from it, whoever asked for it.",
         worth: NO_FIGURE,
         ask: interrupts,
     },
@@ -116,13 +117,23 @@ fn interrupts(view: &View<'_>) -> Vec<Outcome> {
             "no CPU is set apart for workers, by the configuration or by isolcpus",
         )];
     }
-    let astray = facts.interrupts.iter().filter(|interrupt| interrupt.name != "unused");
-    let astray = astray.filter(|interrupt| !interrupt.affinity.common(&workers).is_empty()).count();
-    vec![match astray {
-        0 => Outcome::good(format!("none may go to CPUs {workers}")),
-        _ => Outcome::warning(
-            format!("{} may go to the workers' CPUs {workers}", count(astray, "interrupt")),
-            "anchorline tune --config FILE --apply moves them to the other CPUs",
+    let topology = &facts.topology;
+    let siblings = topology.online().without(&workers).without(&topology.beside(&workers));
+    let astray = |cpus: &CpuSet| {
+        let used = facts.interrupts.iter().filter(|interrupt| interrupt.name != "unused");
+        used.filter(|interrupt| !interrupt.affinity.common(cpus).is_empty()).count()
+    };
+    let act = "anchorline tune --config FILE --apply moves them to the other CPUs";
+    vec![match (astray(&workers), astray(&siblings)) {
+        (0, 0) if siblings.is_empty() => Outcome::good(format!("none may go to CPUs {workers}")),
+        (0, 0) => Outcome::good(format!("none may go to CPUs {workers}, nor to their siblings {siblings}")),
+        (0, number) => Outcome::advice(
+            format!("{} may go to CPUs {siblings}, the siblings of the workers'", count(number, "interrupt")),
+            act,
+        ),
+        (number, _) => Outcome::warning(
+            format!("{} may go to the workers' CPUs {workers}", count(number, "interrupt")),
+            act,
         ),
     }]
 }

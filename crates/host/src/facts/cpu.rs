@@ -124,6 +124,15 @@ impl Topology {
         self.nodes.iter().find(|node| node.cpus.has(cpu)).map(|node| node.node)
     }
 
+    /// All that are online but workers' and, if any are left then, the other threads of their cores.
+    pub fn beside(&self, workers: &CpuSet) -> CpuSet {
+        let places = workers.iter().filter_map(|cpu| self.place(cpu));
+        let of_cores: CpuSet = places.flat_map(|place| place.siblings.iter()).collect();
+        let others = self.online().without(workers);
+        let apart = others.without(&of_cores);
+        if apart.is_empty() { others } else { apart }
+    }
+
     /// Sockets.
     pub fn packages(&self) -> usize {
         self.cpus.iter().filter_map(|place| place.package).collect::<BTreeSet<_>>().len()

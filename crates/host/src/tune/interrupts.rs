@@ -17,14 +17,15 @@ pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
     let mut steps: Vec<Step> =
         wanted.facts.interrupts.iter().filter_map(|interrupt| moved(wanted, interrupt)).collect();
     if steps.is_empty() {
-        steps.push(Step::done(format!("no interrupt may go to CPUs {}", wanted.workers)));
+        steps.push(Step::done(format!("no interrupt may go to CPUs {}", wanted.apart())));
     }
     steps.push(balancer(wanted));
     steps
 }
 
+/// Off the siblings, too: an interrupt there takes as much of the worker's core.
 fn moved(wanted: &Wanted<'_>, interrupt: &Interrupt) -> Option<Step> {
-    if interrupt.affinity.common(&wanted.workers).is_empty() {
+    if interrupt.affinity.common(&wanted.apart()).is_empty() {
         return None;
     }
     let rest = interrupt.affinity.common(&wanted.others);
@@ -40,7 +41,8 @@ fn moved(wanted: &Wanted<'_>, interrupt: &Interrupt) -> Option<Step> {
     }))
 }
 
-/// What irqbalance reads when it starts. It is told, not stopped: others rely on it.
+/// What irqbalance reads when it starts. It is told, not stopped: others rely on it. Of siblings as well, or it would take the
+/// interrupts there that are taken away from them, as they look idle.
 fn balancer(wanted: &Wanted<'_>) -> Step {
     const FILE: &str = "/etc/default/irqbalance";
     const KEY: &str = "IRQBALANCE_BANNED_CPULIST";
@@ -49,16 +51,18 @@ fn balancer(wanted: &Wanted<'_>) -> Step {
     }
     let Ok(now) = wanted.root.read(FILE) else {
         return Step::Advice {
-            what: format!("start irqbalance with {KEY}={}", wanted.workers),
+            what: format!("start irqbalance with {KEY}={}", wanted.apart()),
             why: format!("it runs and would move interrupts back, and there is no {FILE}"),
         };
     };
-    let line = format!("{KEY}={}", wanted.workers);
+    let line = format!("{KEY}={}", wanted.apart());
     let kept = now.lines().filter(|other| !other.starts_with(KEY));
     let then = kept.chain([line.as_str()]).map(|line| format!("{line}\n")).collect::<String>();
     if now == then {
-        return Step::done(format!("irqbalance keeps off CPUs {}", wanted.workers));
+        return Step::done(format!("irqbalance keeps off CPUs {}", wanted.apart()));
     }
-    let why = "irqbalance keeps off workers, from its next start (systemctl restart irqbalance)".to_owned();
+    let why =
+        "irqbalance keeps off workers and their siblings, from its next start (systemctl restart irqbalance)"
+            .to_owned();
     Step::Write(Write { path: FILE.to_owned(), now, then, why, refusal: None, owner: None })
 }

@@ -98,7 +98,7 @@ fn wanted<'a>(
     Wanted {
         root,
         facts,
-        others: others(facts, &workers),
+        others: facts.topology.beside(&workers),
         memory_mb: memory_places(facts, node, &workers, huge_mb),
         workers,
         huge_mb,
@@ -124,14 +124,6 @@ fn memory_places(
         return vec![(beside, huge_mb)];
     }
     placement.memory_mb.into_iter().map(|(number, part)| (Some(number), part.into())).collect()
-}
-
-fn others(facts: &Facts, workers: &CpuSet) -> CpuSet {
-    let beside = workers.iter().filter_map(|cpu| facts.topology.place(cpu));
-    let beside: CpuSet = beside.flat_map(|place| place.siblings.iter()).collect();
-    let others = facts.topology.online().without(workers);
-    let apart = others.without(&beside);
-    if apart.is_empty() { others } else { apart }
 }
 
 impl Plan {
