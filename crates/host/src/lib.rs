@@ -1,8 +1,9 @@
 //! What a host is, what of it slows packets down, and what can be changed while it runs.
 //!
 //! All of it is read below a [`Root`], which is `/` or a made tree in tests, so every answer about a server that is not
-//! here can be tested here. Nothing is called, no privileged register is read: `/sys`, `/proc`, `/dev`, and firmware files.
-//! What none of them says is measured, where this is that machine ([`Translation`]).
+//! here can be tested here: `/sys`, `/proc`, `/dev` (one register of the CPU among it, which is read and never written), and
+//! firmware files. What none of them says is measured ([`Translation`]), or asked of programs that only tell ([`CorePower`]),
+//! where this is that machine.
 //!
 //! * [`Facts`]: what there is. What cannot be read is absent, not guessed.
 //! * [`Placement`]: which NUMA nodes a data plane's parts are on, and which its packet memory belongs on.
@@ -11,6 +12,7 @@
 //! * [`tune`]: changes at run time, as a plan that is printed, applied whole or not at all, and undone.
 //! * [`Ceiling`]: the one thing that a node changes by itself, while it runs: how fast a worker's CPU may be.
 
+mod asking;
 mod checks;
 mod cpus;
 mod facts;
@@ -24,11 +26,12 @@ mod root;
 mod translation;
 pub mod tune;
 
+pub use asking::CorePower;
 pub use checks::{count, examine, explain, identifiers};
 pub use cpus::CpuSet;
 pub use facts::{
     CState, Cpu, CpuPlace, Ddp, Facts, Frequencies, HugePages, Interrupt, Iommu, Kernel, Link, Machine,
-    Memory, Nic, NumaNode, Power, Sst, Topology, Uncore,
+    Memory, Nic, NumaNode, Power, Prefetchers, Sst, Topology, Uncore,
 };
 pub use finding::{Finding, State};
 pub use frequency::{Ceiling, Pace, Throttle, give_back};

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -69,6 +70,17 @@ impl Root {
         let text = self.read(path).ok()?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// A register of a CPU, of a device of which each place is a register (`/dev/cpu/0/msr`).
+    ///
+    /// # Errors
+    /// If it is not there or may not be read.
+    pub fn register(&self, path: &str, number: u32) -> Result<u64, Absent> {
+        let mut octets = [0; 8];
+        let read = |octets: &mut [u8]| File::open(self.place(path))?.read_exact_at(octets, number.into());
+        read(&mut octets).map_err(|error| Absent::of(path, &error))?;
+        Ok(u64::from_le_bytes(octets))
     }
 
     /// A value that is alone in its file.

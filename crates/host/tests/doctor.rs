@@ -4,20 +4,11 @@
 mod made;
 
 use anchorline_host::{
-    Asked, Colours, CpuSet, Facts, Finding, Idle, Layout, Node, NodePort, Placement, Root, State,
-    Translation, examine, explain, explained, identifiers, table,
+    Colours, CorePower, Facts, Finding, Idle, Node, NodePort, Placement, Root, State, Translation, examine,
+    explain, explained, identifiers, table,
 };
-use made::{Made, servers};
-use std::path::PathBuf;
-
-fn compare(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap();
-    assert!(golden == text, "{name} differs from {}:\n{text}", path.display());
-}
+use made::{Made, compare, servers};
+use std::os::unix::fs::FileExt;
 
 fn doctor(name: &str, made: &Made, node: Option<&Node>) -> Vec<Finding> {
     let findings = examine(&made.facts(), node);
@@ -48,75 +39,56 @@ fn two_xeons_with_e810_and_x710() {
     );
 }
 
-fn proposed(made: &Made, node: Option<&Node>) -> Layout {
-    Layout::propose(&made.facts(), node, Asked::default()).unwrap()
-}
-
-fn set(text: &str) -> CpuSet {
-    text.parse().unwrap()
-}
-
-/// On the node of most ports, of the cores that were isolated, and never on the core of the first CPU.
+/// A bit that is 1 switches one off; each maker has a register of its own.
 #[test]
-fn a_layout_is_proposed_for_workers() {
-    let xeon = servers::xeon();
-    let two = proposed(&xeon, Some(&servers::node()));
-    compare("layout-xeon", &two.toml());
-    assert_eq!((two.cpus, two.idle), (vec![8, 9], set("48-49")));
-    assert_eq!(two.housekeeping, set("0-7,10-47,50-79"));
-    // Nobody said how many: as many as were isolated, where the card is that DPDK drives.
-    let all = proposed(&xeon, None);
-    assert_eq!((all.numa_node, all.cpus), (Some(0), (8..20).collect()));
-    // The other card alone: nothing of its node is isolated, and CPU 0 is on the other.
-    let port = |device: &str| NodePort { name: "n6".to_owned(), device: device.to_owned() };
-    let far = Node { ports: vec![port("0000:af:00.0")], ..Node::default() };
-    assert_eq!(proposed(&xeon, Some(&far)).cpus, (20..40).collect::<Vec<usize>>());
-    compare("layout-epyc", &proposed(&servers::epyc(), None).toml());
-    // Of two cores one is the kernel's.
-    let cloud = proposed(&servers::cloud(), None);
-    assert_eq!((cloud.cpus, cloud.housekeeping, cloud.idle), (vec![1], set("0,2"), set("3")));
-    let more = Asked { workers: Some(3), threads: true };
-    let both = Layout::propose(&servers::cloud().facts(), None, more).unwrap();
-    assert!(both.why.contains(&"3 workers are asked for, and there is room for 2".to_owned()), "{both:?}");
-    assert_eq!(both.cpus, [1, 3]);
-    let one = Made::new();
-    one.cpus(1, 1);
-    let because = Layout::propose(&one.facts(), None, Asked::default()).unwrap_err();
-    assert_eq!(because, "all CPUs are of one core, and the kernel needs CPU 0");
-}
-
-/// What is proposed is good to the checks that would refuse or warn of it, once it is isolated as it says.
-#[test]
-fn what_is_proposed_is_accepted_by_the_checks() {
-    for made in [servers::xeon(), servers::epyc(), servers::cloud()] {
-        let node = |workers: Vec<usize>| {
-            let port = NodePort { name: "n3".to_owned(), device: "0000:3b:00.0".to_owned() };
-            Node { worker_count: workers.len(), workers, ports: vec![port], ..servers::node() }
-        };
-        let layout = proposed(&made, Some(&node(Vec::new())));
-        let configured = node(layout.cpus.clone());
-        assert_eq!(proposed(&made, Some(&configured)).cpus, layout.cpus, "it stays as it is");
-        let apart: CpuSet = layout.cpus.iter().copied().chain(layout.idle.iter()).collect();
-        made.file("/sys/devices/system/cpu/isolated", &apart.to_string());
-        let findings = examine(&made.facts(), Some(&configured));
-        for id in ["cpu.layout", "node.workers", "node.siblings", "node.placement"] {
-            let found = of(&findings, id);
-            assert!(!found.is_empty() && found.iter().all(|one| one.state == State::Good), "{found:?}");
+fn prefetchers_are_read_of_the_makers_register() {
+    let told = |made: &Made, register: Option<(u64, u64)>| {
+        if let Some((number, value)) = register {
+            let path = made.place("/dev/cpu/0/msr");
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let file = std::fs::File::create(path).unwrap();
+            file.write_all_at(&value.to_le_bytes(), number).unwrap();
         }
-    }
+        of(&examine(&made.facts(), None), "bios.prefetch")[0].found.clone()
+    };
+    let (intel, amd) = (servers::xeon(), servers::epyc());
+    assert_eq!(
+        told(&intel, None),
+        "not available here, because /dev/cpu/0/msr does not exist (modprobe msr)"
+    );
+    let all = "on: L2 stream, L2 adjacent line, L1 stream, L1 by instruction";
+    assert_eq!(told(&intel, Some((0x1a4, 0))), all);
+    let without = "on: L2 stream, L1 stream, L1 by instruction; off: L2 adjacent line";
+    assert_eq!(told(&intel, Some((0x1a4, 0b10))), without);
+    assert_eq!(
+        told(&amd, Some((0xc000_0108, 0b10_1111))),
+        "off: L1 stream, L1 stride, L1 region, L2 stream, L2 up and down"
+    );
+    // A processor without the register: the kernel gives an error, a file its end.
+    let absent = told(&amd, Some((0, 0)));
+    assert!(absent.contains("MSR 0xc0000108 cannot be read, which this processor may not have"), "{absent}");
+    let cloud = told(&servers::cloud(), Some((0x1a4, 0)));
+    assert!(cloud.starts_with("not available here, because this is a virtual machine"), "{cloud}");
 }
 
+/// What only programs of the machine itself say is judged as they say it.
 #[test]
-fn workers_that_are_elsewhere_are_told_apart() {
-    let made = servers::xeon();
-    let told = |workers: &[usize]| {
-        let node = Node { workers: workers.to_vec(), worker_count: workers.len(), ..servers::node() };
-        of(&examine(&made.facts(), Some(&node)), "cpu.layout")[0].found.clone()
+fn core_power_is_as_the_tool_says() {
+    let told = |core_power| {
+        let mut facts = servers::xeon().facts();
+        facts.power.sst.core_power = core_power;
+        let findings = examine(&facts, None);
+        let [found] = of(&findings, "power.sst-cp")[..] else { panic!("{findings:?}") };
+        (found.state, found.found.clone())
     };
-    assert_eq!(told(&[8, 40]), "the worker on CPU 40 is on the core that the kernel does its own work on");
-    assert_eq!(told(&[8, 20]), "the worker on CPU 20 is not on node 0, as the ports are");
-    assert_eq!(told(&[8, 48]), "the worker on CPU 8 shares its core, and there are free ones");
-    assert!(told(&[3, 4]).starts_with("the workers' CPUs are on their ports' node"));
+    let power = |supported, enabled| CorePower { supported, enabled, priority: Some("ordered".to_owned()) };
+    let (state, found) = told(Some(Ok(power(true, true))));
+    assert!(state == State::Good && found.starts_with("on, ordered; "), "{found}");
+    assert_eq!(told(Some(Ok(power(true, false)))), (State::Advice, "off".to_owned()));
+    assert_eq!(told(Some(Ok(power(false, false)))).0, State::NotAvailable);
+    let (state, found) = told(Some(Err("the tool says: Must run as root".to_owned())));
+    assert!(state == State::NotAvailable && found.ends_with("(the tool says: Must run as root)"), "{found}");
+    assert_eq!(told(None).0, State::Advice, "a copy of a machine cannot be asked");
 }
 
 /// Nothing but a measurement says how a virtual machine's memory lies.

@@ -118,7 +118,9 @@ fn interrupts_are_kept_off_a_worker_s_sibling_too() {
     // Of the card, on the sibling of the worker on CPU 8 alone.
     made.file("/proc/interrupts", "           CPU0\n  27:   1   PCI-MSI 1-edge   ens3f0-1")
         .interrupt(27, "48");
-    [24, 25, 26].map(|number| made.interrupt(number, "0-7"));
+    for number in [24, 25, 26] {
+        made.interrupt(number, "0-7");
+    }
     let told = |made: &Made| {
         let findings = examine(&made.facts(), Some(&servers::node()));
         let found = findings.into_iter().find(|finding| finding.id == "system.interrupts").unwrap();

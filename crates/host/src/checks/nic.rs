@@ -197,10 +197,14 @@ fn functions(_: &Facts, nic: &Nic) -> Option<Outcome> {
 }
 
 fn firmware(_: &Facts, nic: &Nic) -> Option<Outcome> {
-    let ask = nic.interfaces.first().map_or_else(String::new, |name| format!(": ask ethtool -i {name}"));
-    Some(match &nic.firmware {
-        Some(version) => Outcome::good(version.clone()),
-        None => Outcome::not_here(format!("no file of the kernel says it{ask}")),
+    Some(match (&nic.firmware, nic.interfaces.first()) {
+        (Some(version), _) => Outcome::good(version.clone()),
+        (None, Some(name)) => Outcome::not_here(format!(
+            "neither a file of the kernel nor, where it is asked, ethtool -i {name} says it"
+        )),
+        (None, None) => Outcome::not_here(
+            "no file of the kernel says it, and no driver of the kernel has the card that could be asked",
+        ),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Check, NO_FIGURE, View};
 use crate::finding::Outcome;
-use crate::{CState, CpuSet, Facts};
+use crate::{CState, CorePower, CpuSet, Facts, Prefetchers};
 use std::collections::BTreeMap;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -212,11 +212,22 @@ fn core_power(view: &View<'_>) -> Vec<Outcome> {
             "the interface is there, the tool is not",
             "install intel-speed-select (linux-cpupower), then anchorline tune --config FILE --apply",
         ),
-        (true, true, Some(tool)) => Outcome::advice(
-            format!("can be asked: {tool} core-power info"),
-            "anchorline tune --config FILE --apply puts the workers' cores into class 0 and the others into class 3",
-        ),
+        (true, true, Some(tool)) => of_tool(tool, sst.core_power.as_ref()),
     }]
+}
+
+fn of_tool(tool: &str, told: Option<&Result<CorePower, String>>) -> Outcome {
+    let act = "anchorline tune --config FILE --apply puts the workers' cores into class 0 and the others into class 3";
+    match told {
+        None => Outcome::advice(format!("can be asked: {tool} core-power info"), act),
+        Some(Err(why)) => Outcome::not_here(format!("{tool} core-power info did not say it ({why})")),
+        Some(Ok(CorePower { supported: false, .. })) => Outcome::not_here("the processor does not have it"),
+        Some(Ok(CorePower { enabled: false, .. })) => Outcome::advice("off", act),
+        Some(Ok(CorePower { priority, .. })) => {
+            let how = priority.as_ref().map_or(String::new(), |how| format!(", {how}"));
+            Outcome::good(format!("on{how}; whose class is which says {tool} core-power get-assoc"))
+        }
+    }
 }
 
 fn base_frequency(view: &View<'_>) -> Vec<Outcome> {
@@ -236,9 +247,12 @@ fn base_frequency(view: &View<'_>) -> Vec<Outcome> {
 }
 
 fn prefetch(view: &View<'_>) -> Vec<Outcome> {
-    let because = match view.facts.cpu.is_intel() {
-        true => "only a privileged register (MSR 0x1a4) or the BIOS says it, and neither is read",
-        false => "only the BIOS says it",
-    };
-    vec![Outcome::not_here(because)]
+    vec![match &view.facts.prefetchers {
+        Err(because) => Outcome::not_here(because),
+        Ok(Prefetchers { on, off }) if off.is_empty() => Outcome::good(format!("on: {}", on.join(", "))),
+        Ok(Prefetchers { on, off }) if on.is_empty() => Outcome::good(format!("off: {}", off.join(", "))),
+        Ok(Prefetchers { on, off }) => {
+            Outcome::good(format!("on: {}; off: {}", on.join(", "), off.join(", ")))
+        }
+    }]
 }

@@ -7,6 +7,7 @@ mod machine;
 mod memory;
 mod nic;
 mod power;
+mod prefetch;
 
 pub use cpu::{Cpu, CpuPlace, NumaNode, Topology};
 pub use irq::Interrupt;
@@ -16,7 +17,9 @@ pub use machine::{Iommu, Machine};
 pub use memory::{HugePages, Memory};
 pub use nic::{Ddp, Link, Nic};
 pub use power::{CState, Frequencies, Power, Sst, Uncore};
+pub use prefetch::Prefetchers;
 
+use crate::asking::ask_programs;
 use crate::{Root, Translation};
 use serde::Serialize;
 
@@ -25,6 +28,8 @@ use serde::Serialize;
 pub struct Facts {
     /// The processor.
     pub cpu: Cpu,
+    /// What its hardware fetches by itself, or why that is not known.
+    pub prefetchers: Result<Prefetchers, String>,
     /// Sockets, cores, threads, NUMA nodes.
     pub topology: Topology,
     /// Huge pages and what the kernel does with memory behind a program's back.
@@ -55,22 +60,27 @@ impl Facts {
         self.machine.virtual_machine && is_alone && !is_off
     }
 
-    /// Those of this machine, with what has to be measured.
+    /// Those of this machine, with what has to be measured, and what its programs say.
     pub fn measured() -> Self {
-        let mut facts = Self::read(&Root::system());
+        let root = Root::system();
+        let mut facts = Self::read(&root);
+        ask_programs(&mut facts, &root);
         facts.memory.translation = Translation::measure();
         facts
     }
 
     /// Reads them.
     pub fn read(root: &Root) -> Self {
+        let (cpu, topology, machine) = (Cpu::read(root), Topology::read(root), Machine::read(root));
+        let first = topology.cpus.first().map_or(0, |place| place.cpu);
         Self {
-            cpu: Cpu::read(root),
-            topology: Topology::read(root),
+            prefetchers: Prefetchers::read(root, &cpu, first, machine.virtual_machine),
+            cpu,
+            topology,
             memory: Memory::read(root),
             kernel: Kernel::read(root),
             power: Power::read(root),
-            machine: Machine::read(root),
+            machine,
             iommu: Iommu::read(root),
             interfaces: root.list("/sys/class/net"),
             nics: Nic::read_all(root),

@@ -56,7 +56,7 @@ pub struct Nic {
     pub functions: Option<(u32, u32)>,
     /// Whether it is a virtual function itself.
     pub is_function: bool,
-    /// Where the kernel says it without being called (mlx5).
+    /// Where a file of the kernel says it (mlx5), or its driver does, to `ethtool` on the machine itself.
     pub firmware: Option<String>,
     /// The group it can be given away with.
     pub iommu_group: Option<String>,

@@ -1,6 +1,6 @@
 //! Frequencies and sleep states.
 
-use crate::{CpuSet, Root};
+use crate::{CorePower, CpuSet, Root};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -37,6 +37,8 @@ pub struct Sst {
     pub interface: bool,
     /// Where the tool is.
     pub tool: Option<String>,
+    /// Whether classes are in force, as the tool says; `None` where it was not asked, else why it did not say.
+    pub core_power: Option<Result<CorePower, String>>,
     /// CPUs by base frequency in kHz: more than one frequency says SST-BF is on.
     pub base_khz: BTreeMap<u64, CpuSet>,
 }
@@ -98,6 +100,7 @@ impl Power {
             sst: Sst {
                 interface: root.exists("/dev/isst_interface"),
                 tool: tool(root),
+                core_power: None,
                 base_khz: by_value(root, "cpufreq/base_frequency"),
             },
         }

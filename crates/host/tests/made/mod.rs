@@ -8,6 +8,16 @@ use anchorline_host::{Facts, Root};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Against a golden file, which `BLESS=1` writes anew.
+pub(crate) fn compare(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap();
+    assert!(golden == text, "{name} differs from {}:\n{text}", path.display());
+}
+
 pub(crate) struct Made {
     folder: tempfile::TempDir,
 }
