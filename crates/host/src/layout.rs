@@ -60,9 +60,8 @@ impl Layout {
         let mut layout = Self::of(facts, cpus, home.numa_node);
         layout.why.extend(home.why);
         layout.why.push(format!(
-            "CPU{} {kept} {} for the kernel, interrupts, the control plane and the data plane's main thread",
-            if kept.len() > 1 { "s" } else { "" },
-            if kept.len() > 1 { "are, as one core," } else { "is" },
+            "{} for the kernel, interrupts, the control plane and the data plane's main thread",
+            named(&kept, ", as one core,"),
         ));
         layout.why.extend(
             wanted
@@ -90,15 +89,16 @@ impl Layout {
             (_, true) => "a virtual machine is not told which of its CPUs share a core".to_owned(),
             (true, _) => "every thread of the workers' cores has a worker".to_owned(),
             (false, _) => {
-                format!("each worker has a core; nothing is to run on CPUs {} beside them", self.idle)
+                format!("each worker has a core; {} to have nothing to do beside them", named(&self.idle, ""))
             }
         });
         let apart: CpuSet = workers.iter().chain(self.idle.iter()).collect();
         let open = apart.without(&facts.topology.isolated);
         self.why.push(match open.is_empty() {
-            true => format!("CPUs {apart} are isolated"),
+            true => format!("{} isolated", named(&apart, "")),
             false => format!(
-                "CPUs {open} are not isolated yet: anchorline tune --workers {workers} writes the kernel's command line out"
+                "{} not isolated yet: anchorline tune --workers {workers} writes the kernel's command line out",
+ named(&open, "")
             ),
         });
     }
@@ -131,6 +131,14 @@ impl Layout {
             .or_else(|| {
                 twin.map(|cpu| format!("the worker on CPU {cpu} shares its core, and there are free ones"))
             })
+    }
+}
+
+/// `CPU 1 is`; of several, with what is said of them together.
+fn named(cpus: &CpuSet, together: &str) -> String {
+    match cpus.len() {
+        1 => format!("CPU {cpus} is"),
+        _ => format!("CPUs {cpus} are{together}"),
     }
 }
 

@@ -36,6 +36,7 @@ fn a_layout_is_proposed_for_workers() {
     compare("layout-epyc", &proposed(&servers::epyc(), None).toml());
     // Of two cores one is the kernel's.
     let cloud = proposed(&servers::cloud(), None);
+    assert!(cloud.toml().contains("; CPU 3 is to have nothing to do beside them\n"), "{}", cloud.toml());
     assert_eq!((cloud.cpus, cloud.housekeeping, cloud.idle), (vec![1], set("0,2"), set("3")));
     let more = Asked { workers: Some(3), threads: true };
     let both = Layout::propose(&servers::cloud().facts(), None, more).unwrap();
