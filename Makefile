@@ -53,12 +53,12 @@ bench-pfcp: release ## Fail if sessions over PFCP fall short of what is promised
 bench-check: build ## Fail if a ratio to the bare loop fell below bench/baseline.json; ARGS="--update" renews that
 	@$(TARGET)/release/anchorline bench check --baseline bench/baseline.json $(ARGS)
 
-decoders: setup ## Let tshark, scapy and pycrate read all PFCP that the node's tests say
+decoders: setup ## Let tshark, scapy and pycrate read all PFCP that the tests of nodes say, and others the CDR files
 	@rm -rf $(TARGET)/tmp/pfcp
 	cargo test --locked --package anchorline-n4 --package anchorline-matrix --tests
 	@scripts/decoders.sh
 
-# Eight comparisons of so many worlds of 2,000 packets each; FIRST=n repeats a run.
+# Ten comparisons of so many worlds of 2,000 packets each; FIRST=n repeats a run.
 differential: WORLDS ?= 675
 differential: FIRST := $(or $(FIRST),$(shell date +%s))
 differential: setup ## Compare the data path with its slow model, on ten million packets of new random worlds

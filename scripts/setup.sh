@@ -74,14 +74,15 @@ else
     echo "setup: nothing to install"
 fi
 
-# A decoder that is no package of Debian's, for scripts/decoders.sh: beside the build, so that nothing else sees it.
+# Decoders that are no packages of Debian's, for scripts/decoders.sh: beside the build, so that nothing else sees them. asn1tools
+# comes with bitstruct and pyparsing, pycrate needs nothing.
 python=$(cd "$(dirname "$0")/.." && realpath -m "${CARGO_TARGET_DIR:-target}")/python
-if [ ! -d "$python/pycrate_mobile" ]; then
-    if /usr/bin/python3 -m pip install --quiet --no-deps --retries 1 --timeout 10 --root-user-action=ignore \
-        --target "$python" pycrate==0.8.1 </dev/null >/dev/null 2>&1; then
-        echo "setup: installed pycrate"
+if [ ! -d "$python/pycrate_mobile" ] || [ ! -d "$python/asn1tools" ]; then
+    if /usr/bin/python3 -m pip install --quiet --no-deps --upgrade --retries 1 --timeout 10 --root-user-action=ignore \
+        --target "$python" pycrate==0.8.1 asn1tools==0.167.0 bitstruct==8.24.0 pyparsing==3.3.3 </dev/null >/dev/null 2>&1; then
+        echo "setup: installed pycrate and asn1tools"
     else
-        echo "setup: pycrate cannot be had; tshark and scapy decode without it"
+        echo "setup: pycrate and asn1tools cannot be had; tshark and scapy decode without them, and no CDRs are decoded"
     fi
 fi
 
