@@ -52,7 +52,7 @@ impl Cost {
     #[inline(always)]
     pub(crate) const fn of(self, bytes: u32) -> u64 {
         let (octet, by) = self.parts();
-        (bytes as u64 * octet << SLOWEST) >> by
+        ((bytes as u64 * octet) << SLOWEST) >> by
     }
 
     /// Whole octets for this much; nothing where there is no limit.

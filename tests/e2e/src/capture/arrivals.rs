@@ -30,11 +30,11 @@ impl Arrivals {
 
     /// Most bytes of IP packets in any second, whenever it begins.
     pub fn most_in_a_second(&self) -> u64 {
-        let in_second = |at: usize| {
-            let first = self.0[at].0;
-            self.0[at..].iter().take_while(|(time, _)| *time < first + SECOND).map(|(_, bytes)| bytes).sum()
+        let in_second = |(at, (first, _)): (usize, &(Duration, u64))| {
+            let from = self.0.iter().skip(at);
+            from.take_while(|(time, _)| *time < *first + SECOND).map(|(_, bytes)| bytes).sum()
         };
-        (0..self.0.len()).map(in_second).max().unwrap_or_default()
+        self.0.iter().enumerate().map(in_second).max().unwrap_or_default()
     }
 }
 
