@@ -4,13 +4,13 @@
 //! How much had passed is written down when a packet is beyond its rate, so what is known of times between is a bound. Which one
 //! is fixed here, as the data plane must decide alike.
 
-use crate::meters::{UNITS_PER_NS, octet};
+use crate::meters::{UNITS_PER_NS, cost, octet};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Time between notes; one more may stand between two that are so far from each other.
 const APART_NS: u64 = SECOND_NS / 32;
 /// Bytes in a second beyond which nothing is caught up.
-const SECOND_MAX: u128 = 1 << 30;
+const SECOND_MAX: u64 = 1 << 30;
 
 /// What one meter passed one way.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ impl Recent {
 
     /// Whether something of the last second's worth is left, where the meter is so far ahead, in units of 1/256 ns.
     pub(crate) fn has_left(&mut self, kbps: u64, ahead: u64, now_ns: u64) -> bool {
-        if bytes_in(SECOND_NS * UNITS_PER_NS, kbps) > SECOND_MAX {
+        if cost(SECOND_MAX, kbps) < SECOND_NS * UNITS_PER_NS {
             return false;
         }
         // Clocks begin with the data plane: nothing passed in the second before.
@@ -47,7 +47,7 @@ impl Recent {
         self.note(ahead, now_ns);
         let second_ago = self.notes.iter().rev().find(|(at, _)| at + SECOND_NS <= now_ns);
         second_ago.is_some_and(|(_, passed)| {
-            let units = crate::meters::cost((self.passed - passed) as u64, kbps);
+            let units = cost((self.passed - passed) as u64, kbps);
             units <= SECOND_NS * UNITS_PER_NS
         })
     }
@@ -70,7 +70,7 @@ impl Recent {
             (bytes_in(APART_NS * UNITS_PER_NS, self.kbps) + 1, bytes_in(ahead, self.kbps) + 1);
         for parts in (1..=32_u64).rev() {
             let at = now_ns - parts * APART_NS;
-            let at_most = (u128::from(parts) * part + ahead).min(2 * SECOND_MAX) as i128;
+            let at_most = (u128::from(parts) * part + ahead).min(u128::from(2 * SECOND_MAX)) as i128;
             match last {
                 Some((before, _)) if at <= before => {}
                 Some((_, passed)) => self.notes.push((at, self.passed - at_most.min(self.passed - passed))),

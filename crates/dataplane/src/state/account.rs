@@ -70,6 +70,16 @@ impl Pace {
         self.cost.of(bytes) <= ns.saturating_mul(PARTS)
     }
 
+    /// Whether so many bytes take less than this.
+    pub(crate) const fn takes_less_than(self, ns: u64, bytes: u32) -> bool {
+        self.cost.of(bytes) < ns.saturating_mul(PARTS)
+    }
+
+    /// What an octet costs.
+    pub(crate) const fn cost(self) -> Cost {
+        self.cost
+    }
+
     /// Where it stands if it goes on where `old` did.
     fn due_after(self, old: Self, now_ns: u64) -> u64 {
         let now = now_ns.saturating_mul(PARTS);

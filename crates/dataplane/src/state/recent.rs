@@ -7,6 +7,7 @@
 //! second. Between two such looks, however long, only what the rate gives can have passed.
 
 use super::account::Pace;
+use super::cost::Cost;
 use super::table::Table;
 use rules::Direction;
 use std::collections::VecDeque;
@@ -19,7 +20,7 @@ const APART_NS: u64 = SECOND_NS / PARTS;
 /// Two for each part, and those at the ends.
 const MARKS_MAX: usize = 2 * PARTS as usize + 4;
 /// Bytes of which no more may pass in a second: beyond that, counts of what passed could run over unseen.
-const SECOND_MAX: u64 = 1 << 30;
+const SECOND_MAX: u32 = 1 << 30;
 /// Places looked at for one that nobody has looked at for a second, and which another meter may take.
 const CANDIDATES: usize = 8;
 
@@ -52,14 +53,14 @@ struct Mark {
 struct Past {
     way: MeterWay,
     /// What the marks were made by; by another limit they say nothing.
-    limit_kbps: Option<u64>,
+    cost: Cost,
     /// From the last one that is a second old, where there is one.
     marks: VecDeque<Mark>,
 }
 
 impl Past {
-    /// Notes how much has passed of a pace that is so many bytes ahead.
-    fn look(&mut self, now_ns: u64, ahead: u64, pace: Pace) {
+    /// Notes how much has passed, at a time as marks have it and as the pace has.
+    fn look(&mut self, now_ns: u64, (clock_ns, pace): (u64, Pace)) {
         let now = Mark { at_ns: now_ns, passed: pace.passed() };
         let before =
             |back: usize| self.marks.len().checked_sub(back).and_then(|at| self.marks.get(at)).copied();
@@ -67,7 +68,9 @@ impl Past {
         match (before(2), before(1)) {
             (_, Some(last)) if last.at_ns == now_ns => return,
             (Some(first), Some(_)) if is_near(first) => _ = self.marks.pop_back(),
-            (_, last) if !last.is_some_and(is_near) => self.fill(last, (now_ns, ahead), pace),
+            (_, last) if !last.is_some_and(is_near) => {
+                self.fill(last, (now_ns, pace.bytes_ahead(clock_ns)), pace)
+            }
             _ => {}
         }
         self.push(now);
@@ -84,7 +87,8 @@ impl Past {
         for parts in (1..=PARTS).rev() {
             let at_ns = now_ns - parts * APART_NS;
             if last.is_none_or(|last| at_ns > last.at_ns) {
-                let passed = ahead.saturating_add(parts * part).min(most).min(2 * SECOND_MAX) as u32;
+                let passed =
+                    ahead.saturating_add(parts * part).min(most).min(2 * u64::from(SECOND_MAX)) as u32;
                 self.push(Mark { at_ns, passed: pace.passed().wrapping_sub(passed) });
             }
         }
@@ -124,7 +128,7 @@ impl Recent {
 
     /// With room for so many.
     pub(crate) fn new(meters: usize, catch_up_ns: u64) -> Self {
-        let empty = || Past { way: MeterWay(0), limit_kbps: None, marks: VecDeque::with_capacity(MARKS_MAX) };
+        let empty = || Past { way: MeterWay(0), cost: Cost::NONE, marks: VecDeque::with_capacity(MARKS_MAX) };
         Self {
             catch_up_ns,
             places: Table::new(meters),
@@ -138,21 +142,21 @@ impl Recent {
     /// Whether a packet passes now that is too far ahead of its rate, as not all of the last second was used.
     pub(crate) fn admits(&mut self, way: MeterWay, pace: Pace, now_ns: u64) -> bool {
         let is_near = self.catch_up_ns > 0 && pace.admits(now_ns, self.catch_up_ns);
-        if !is_near || pace.bytes_in(SECOND_NS) > SECOND_MAX {
+        if !is_near || pace.takes_less_than(SECOND_NS, SECOND_MAX) {
             return false;
         }
         let Some(place) = self.place(way, now_ns) else { return false };
         let Some((past, looked_ns)) = self.pasts.get_mut(place).zip(self.looked_ns.get_mut(place)) else {
             return false;
         };
-        if past.limit_kbps != pace.limit_kbps() || now_ns.saturating_sub(*looked_ns) >= SECOND_NS {
+        if past.cost != pace.cost() || now_ns.saturating_sub(*looked_ns) >= SECOND_NS {
             past.marks.clear();
-            past.limit_kbps = pace.limit_kbps();
+            past.cost = pace.cost();
         }
         *looked_ns = now_ns;
         // Clocks may begin with us: nothing passed in the second before.
         let at_ns = now_ns.saturating_add(SECOND_NS);
-        past.look(at_ns, pace.bytes_ahead(now_ns), pace);
+        past.look(at_ns, (now_ns, pace));
         past.has_left(at_ns, pace)
     }
 
