@@ -90,10 +90,10 @@ const CONTRACT: Contract =
 const SECONDS: u32 = 5;
 /// What TCP gets of the rate, of which at most 1,348 of 1,400 bytes are payload. What is above a rate is dropped and does not wait,
 /// and the way in a laboratory takes TCP no time: it loses half of its window before it hears of the first loss, and is silent for
-/// 200 ms. Of what it leaves, it may catch up on a second's.
-const GOODPUT_PERCENT: [f64; 2] = [65.0, 97.0];
-/// Most of the rate in any second: 10 ms of burst, a packet, and what stamps of time are off.
-const SECOND_PERCENT: f64 = 101.2;
+/// 200 ms. Of what it leaves, it may catch up on a second's: 77 to 86 % where nothing else has the machine, 7 % without.
+const GOODPUT_PERCENT: [f64; 2] = [55.0, 97.0];
+/// Most of the rate in any second: 10 ms of burst, a packet, and what stamps of time are off where the machine was away for 20 ms.
+const SECOND_PERCENT: f64 = 103.0;
 /// Where iperf3 listens.
 const IPERF_PORT: u16 = 5201;
 
