@@ -1,5 +1,5 @@
-//! Files as they are written, held against `tests/golden/cdr`, which decoders that nobody here wrote have read:
-//! `check.py` there. `ANCHORLINE_WRITE_GOLDEN=1` writes them anew; then `check.py` has to be run again.
+//! Files as they are written, held against `tests/golden/cdr`, which decoders that nobody here wrote read in every
+//! run of the tests: `check.py` there, by `scripts/decoders.sh`. `ANCHORLINE_WRITE_GOLDEN=1` writes them anew.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
