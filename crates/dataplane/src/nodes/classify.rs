@@ -4,9 +4,9 @@ use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{FlowKey, Session, State, StepIndex, Verdict};
+use crate::state::{FlowKey, Handshake, Session, State, StepIndex, Verdict, View};
 use packet::Buffer;
-use packet::five_tuple::FiveTuple;
+use packet::five_tuple::{Dissected, FiveTuple};
 use rules::{Application, Arrival, Direction, Interface, Qfi, Teid};
 
 /// The port of DNS.
@@ -51,7 +51,10 @@ impl<B: Buffer> Node<B> for Classify {
             return go_by(state, packet, &arrival, Detected::NOT_YET);
         };
         // Of a connection with a resolver, every packet may have another lookup in it.
-        if detected == Detected::NOT_YET || is_to_resolver(&arrival) || may_ask_again(&packet.meta, detected)
+        if detected == Detected::NOT_YET
+            || is_to_resolver(&arrival)
+            || may_ask_again(&packet.meta, detected)
+            || begins_anew(state, packet, &found)
         {
             return Next::To(NodeId::Inspect);
         }
@@ -74,6 +77,20 @@ fn is_to_resolver(arrival: &Arrival) -> bool {
 /// A packet of the user may begin with a request of another application. (One too short for that goes by what its flow knows.)
 fn may_ask_again(meta: &Meta, detected: Detected) -> bool {
     detected.looks_again() && meta.direction() == Direction::Uplink
+}
+
+/// Whether a packet may begin a connection between the ports of one that is known. What the server's answer to the user's SYN says is
+/// noted at once: what comes behind it in the vector is of the new one, too.
+fn begins_anew<B: Buffer>(state: &mut State, packet: &Packet<B>, found: &Dissected) -> bool {
+    let meta = &packet.meta;
+    let handshake = View::new(packet.buffer.data(), found, meta).and_then(|view| view.handshake());
+    if let Some(Handshake::SynAck(acknowledgement)) = handshake
+        && let Some(ticket) = state.content.waits((&meta.key, meta.hash), meta.session)
+        && state.content.is_answer(ticket, acknowledgement)
+    {
+        state.flows.begin_anew(meta.flow());
+    }
+    handshake.is_some()
 }
 
 /// Some control planes answer themselves: a rule of theirs puts users' router solicitations into a tunnel that is no way to

@@ -2,7 +2,7 @@
 
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::State;
+use crate::state::{Beginning, State};
 use dpi::extract::may_be_later_request;
 use packet::five_tuple::FiveTuple;
 use packet::{Buffer, tcp};
@@ -34,8 +34,8 @@ impl<B: Buffer> Node<B> for Flow {
     #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &mut packet.meta;
-        let may_ask = || may_ask(packet.buffer.data());
-        match state.flows.find(meta.flow(), state.now_ns, may_ask) {
+        let begins = || beginning(packet.buffer.data());
+        match state.flows.find(meta.flow(), state.now_ns, begins) {
             Some((step, generation)) => {
                 state.sessions.cells.prefetch(step);
                 if meta.direction() == Direction::Downlink {
@@ -51,13 +51,17 @@ impl<B: Buffer> Node<B> for Flow {
     }
 }
 
-/// Whether a packet of a user may begin with a request, on a connection that has had one before. The first few octets that it carries
-/// say of most that they do not, so that bodies take the usual way.
-pub(super) fn may_ask(packet: &[u8]) -> bool {
-    let Ok(found) = FiveTuple::parse(packet) else { return true };
+/// What may begin with a packet on a connection that is known. Its flags and the first few octets that it carries say of most that
+/// nothing does, so that bodies take the usual way.
+pub(super) fn beginning(packet: &[u8]) -> Beginning {
+    let Ok(found) = FiveTuple::parse(packet) else { return Beginning::Request };
     let segment = packet.get(found.upper..found.total).map(tcp::Segment::parse);
     match segment {
-        Some(Ok(segment)) if found.part.is_none() => may_be_later_request(segment.payload()),
-        _ => true,
+        Some(Ok(segment)) if found.part.is_none() => match segment.has(tcp::flag::SYN) {
+            true => Beginning::Connection,
+            false if may_be_later_request(segment.payload()) => Beginning::Request,
+            false => Beginning::Nothing,
+        },
+        _ => Beginning::Request,
     }
 }

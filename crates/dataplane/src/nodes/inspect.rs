@@ -6,16 +6,20 @@
 //! is long enough for one: of each segment that begins with a request the rules are asked anew, and what has gone before stays what it
 //! was.
 //!
+//! Where the user begins another connection between the ports of one that is known, its SYN waits beside that, which goes on as it is:
+//! only when the server has acknowledged this SYN with its own the old one is over, as no end by itself can say, and of what
+//! application the flow is is asked anew.
+//!
 //! A flow is known by the addresses its packets say, and anybody can say any. So only what is the session's by some rule is
 //! looked at, and only whose flow it is says what it is of.
 
 use super::classify::{arrival, go_by, is_lasting};
 use crate::content::Detected;
 use crate::counters::DropReason;
-use crate::frame::Packet;
+use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::receipt::Receipt;
-use crate::state::{Led, Place, SessionIndex, State, StepIndex, Verdict, View};
+use crate::state::{Handshake, Led, Place, SessionIndex, State, StepIndex, Ticket, Verdict, View};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
 use rules::{Application, Arrival};
@@ -44,7 +48,8 @@ impl<B: Buffer> Node<B> for Inspect {
         };
         let arrival = arrival(meta, &found.tuple);
         let known = state.flows.detected(meta.flow());
-        if known.looks_again() {
+        let is_syn = known != Detected::NOT_YET && view.handshake() == Some(Handshake::Syn);
+        if known.looks_again() && !is_syn {
             let detected = from_now_on(state, (&view, &arrival), (meta.session, known));
             return go_by_known(state, packet, &arrival, (known, detected));
         }
@@ -61,7 +66,11 @@ impl<B: Buffer> Node<B> for Inspect {
         }
         // A packet before it in the vector may have told: what this one says, as a server's answer, is no second opinion.
         if known != Detected::NOT_YET {
-            return go_by_known(state, packet, &arrival, (known, known));
+            let beside = if is_syn { wait_beside(state, meta, &view) } else { None };
+            return match beside {
+                Some(ticket) => go_on_waiting(state, packet, &arrival, (ticket, unknown)),
+                None => go_by_known(state, packet, &arrival, (known, known)),
+            };
         }
         if found.tuple.fragment && !meta.key.is_of_addresses() {
             let application = state.content.application(state.content.by_address(&view, now_ns));
@@ -80,11 +89,7 @@ impl<B: Buffer> Node<B> for Inspect {
             None => Some(state.content.detect(&view, now_ns)),
         };
         match (detected, ticket) {
-            (None, Some(ticket)) => {
-                state.content.note(ticket, meta.flow(), (arrival, now_ns));
-                (packet.meta.waits, packet.meta.step) = (ticket, unknown);
-                Next::To(NodeId::Far)
-            }
+            (None, Some(ticket)) => go_on_waiting(state, packet, &arrival, (ticket, unknown)),
             (detected, ticket) => {
                 let detected = detected.unwrap_or(Detected::NONE);
                 let settle = |ticket| state.settle(ticket, state.content.application(detected));
@@ -95,6 +100,26 @@ impl<B: Buffer> Node<B> for Inspect {
             }
         }
     }
+}
+
+/// Where the user's SYN on a connection that is known waits for the server's answer; `None` where it cannot.
+#[cold]
+fn wait_beside(state: &mut State, meta: &Meta, view: &View<'_>) -> Option<Ticket> {
+    let ticket = state.wait((&meta.key, meta.hash), meta.session).ok().flatten()?;
+    state.content.hear(ticket, view).then_some(ticket)
+}
+
+/// Sends a packet on by the rule of flows of which nothing is known yet; what it uses is counted once that is.
+#[inline]
+fn go_on_waiting<B: Buffer>(
+    state: &mut State,
+    packet: &mut Packet<B>,
+    arrival: &Arrival,
+    (ticket, unknown): (Ticket, StepIndex),
+) -> Next {
+    state.content.note(ticket, packet.meta.flow(), (*arrival, state.now_ns));
+    (packet.meta.waits, packet.meta.step) = (ticket, unknown);
+    Next::To(NodeId::Far)
 }
 
 /// The rule a packet goes by as long as it is not known of what application it is; `None` where it would match no PDR, of whatever
@@ -165,11 +190,9 @@ fn follow_flow<B: Buffer>(
     (arrival, application): (&Arrival, Application),
     unknown: StepIndex,
 ) -> Next {
-    let (meta, now_ns) = (&packet.meta, state.now_ns);
+    let meta = &packet.meta;
     if let Some(ticket) = state.content.waits((&meta.key, meta.hash), meta.session) {
-        state.content.note(ticket, meta.flow(), (*arrival, now_ns));
-        (packet.meta.waits, packet.meta.step) = (ticket, unknown);
-        return Next::To(NodeId::Far);
+        return go_on_waiting(state, packet, arrival, (ticket, unknown));
     }
     go_once(state, packet, &Arrival { application, ..*arrival })
 }

@@ -70,8 +70,8 @@ fn between<B: Buffer>(state: &mut State, packet: &mut Packet<B>, session: Sessio
     let meta = &mut packet.meta;
     meta.key = meta.key.between(session);
     meta.hash = state.flows.hash(&meta.key);
-    let may_ask = || super::flow::may_ask(packet.buffer.data());
-    if let Some((at, generation)) = state.flows.find(meta.flow(), state.now_ns, may_ask) {
+    let begins = || super::flow::beginning(packet.buffer.data());
+    if let Some((at, generation)) = state.flows.find(meta.flow(), state.now_ns, begins) {
         let step = state.sessions.cells.step(at);
         if (step.generation, step.arrives_in) == (generation, meta.teid) {
             (meta.step, meta.generation) = (at, generation);

@@ -4,7 +4,7 @@ mod settling;
 mod view;
 
 pub(crate) use settling::{Led, WAITING_PER_SESSION};
-pub(crate) use view::View;
+pub(crate) use view::{Handshake, View};
 
 use super::waiting::{Ticket, Waiter, Waiting};
 use super::{FlowKey, Place, SessionIndex};
@@ -227,6 +227,22 @@ impl Content {
     pub(crate) fn waits(&self, (key, hash): (&FlowKey, u64), session: SessionIndex) -> Option<Ticket> {
         let found = self.memory.as_ref()?.waiting.find(key, hash).ok()?;
         found.filter(|found| found.1 == session).map(|found| found.0)
+    }
+
+    /// Looks at a SYN on a connection that is known; whether it may wait beside that, as few may.
+    pub(crate) fn hear(&mut self, ticket: Ticket, view: &View<'_>) -> bool {
+        let Some(waiter) = self.memory.as_mut().and_then(|memory| memory.waiting.get(ticket)) else {
+            return false;
+        };
+        waiter.packets = waiter.packets.saturating_add(1);
+        // It says nothing until the server has taken it.
+        waiter.packets < PACKETS_MAX && view.inspect(&mut waiter.inspection) == Verdict::More
+    }
+
+    /// Whether what a server acknowledges is the SYN of a flow that waits.
+    pub(crate) fn is_answer(&mut self, ticket: Ticket, acknowledgement: u32) -> bool {
+        let waiter = self.memory.as_mut().and_then(|memory| memory.waiting.get(ticket));
+        waiter.is_some_and(|waiter| waiter.inspection.is_answer(acknowledgement))
     }
 
     /// Notes a packet of a flow that goes on waiting.

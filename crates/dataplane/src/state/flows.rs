@@ -49,7 +49,7 @@ pub(super) struct Flow {
     seen: u16,
     /// Traffic class each verdict is for.
     classes: [u8; 2],
-    /// What else of a packet has to be looked at: [`CLASS`], [`REQUESTS`]; mostly nothing.
+    /// What else of a packet has to be looked at: [`CLASS`], [`REQUESTS`], [`HANDSHAKES`]; mostly nothing.
     looks: u8,
     _spare: u8,
     /// Of what application it is.
@@ -62,6 +62,21 @@ const _: () = assert!(size_of::<Flow>() == 64, "one cache line a flow");
 const CLASS: u8 = 1;
 /// Each packet of the user may begin with a request of another application.
 const REQUESTS: u8 = 2;
+/// Each packet may be of a handshake, with which a connection begins anew.
+const HANDSHAKES: u8 = 4;
+/// Bytes of a handshake's segment behind the shortest headers, at most: options of IP and TCP. What comes with a SYN (RFC 7413) may
+/// make it longer; most packets are longer than this, and need not be looked at.
+const HANDSHAKE_MAX: usize = 80;
+
+/// What may begin with a packet of a flow that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    Nothing,
+    /// The user's next request.
+    Request,
+    /// With a handshake, the next connection between the same ports.
+    Connection,
+}
 
 /// What a verdict was reached for besides the key: packets that differ in any of it that matters are classified anew. (So are
 /// those of another tunnel: the step itself tells which one its packets come in.)
@@ -70,7 +85,8 @@ pub(crate) struct Circumstances {
     /// QFI in the low octet, port in the high one.
     pub(crate) arrival: u16,
     pub(crate) class: u8,
-    /// Bytes of the packet: no part of what the verdict is for, but one that is long enough may ask for another, see [`REQUESTS`].
+    /// Bytes of the packet: no part of what the verdict is for, but they tell which may ask for another, see [`REQUESTS`] and
+    /// [`HANDSHAKES`].
     pub(crate) bytes: u16,
 }
 
@@ -166,13 +182,13 @@ impl Flows {
     }
 
     /// The step a packet takes, and the generation of the rules that said so; `None` where nobody knows. Notes that a
-    /// packet came. Whether it `may_ask` for something new is asked where that matters.
+    /// packet came. What `begins` with it is asked where that matters.
     #[inline]
     pub(crate) fn find(
         &mut self,
         place: Place<'_>,
         now_ns: u64,
-        may_ask: impl FnOnce() -> bool,
+        begins: impl FnOnce() -> Beginning,
     ) -> Option<(StepIndex, u32)> {
         let direction = place.direction;
         let flow = match self.blocks.flow_of_line(place.likely) {
@@ -184,7 +200,7 @@ impl Flows {
             flow.seen = tick(now_ns);
         }
         let step = flow.steps[direction as usize];
-        let known = step != StepIndex::NONE && flow.fits(place.circumstances, direction, may_ask);
+        let known = step != StepIndex::NONE && flow.fits(place.circumstances, direction, begins);
         known.then_some((step, flow.generation))
     }
 
@@ -209,8 +225,7 @@ impl Flows {
             flow.steps = [StepIndex::NONE; 2];
             flow.detected = verdict.detected;
         }
-        let requests = if flow.detected.looks_again() { REQUESTS } else { 0 };
-        flow.looks = requests | if verdict.class_matters { CLASS } else { 0 };
+        flow.looks = flow.looks_besides(verdict.class_matters);
         flow.seen = tick(now_ns);
         flow.steps[direction as usize] = verdict.step;
         flow.classes[direction as usize] = place.circumstances.class;
@@ -221,6 +236,14 @@ impl Flows {
     pub(crate) fn detected(&self, place: Place<'_>) -> Detected {
         let found = self.search(place);
         found.map_or(Detected::NOT_YET, |at| self.blocks.flow(at).detected)
+    }
+
+    /// A connection has begun anew: of what application it was says nothing of what it is.
+    pub(crate) fn begin_anew(&mut self, place: Place<'_>) {
+        if let Some(at) = self.search(place) {
+            let flow = self.blocks.flow_mut(at);
+            (flow.detected, flow.steps, flow.looks) = (Detected::NOT_YET, [StepIndex::NONE; 2], 0);
+        }
     }
 
     /// Forgets flows that had no packet for so long, looking at `count` entries, so that nobody ever waits for it.
@@ -365,25 +388,57 @@ impl Flow {
         self.detected.is_of_some() && self.key.is_of_tcp()
     }
 
+    /// What of its packets has to be looked at from now on.
+    fn looks_besides(&self, class_matters: bool) -> u8 {
+        let class = if class_matters { CLASS } else { 0 };
+        let requests = if self.detected.looks_again() { REQUESTS } else { 0 };
+        let is_known = self.detected != Detected::NOT_YET && self.key.is_of_tcp();
+        class | requests | if is_known { HANDSHAKES } else { 0 }
+    }
+
     #[inline]
-    fn fits(&mut self, other: Circumstances, direction: Direction, may_ask: impl FnOnce() -> bool) -> bool {
+    fn fits(
+        &mut self,
+        other: Circumstances,
+        direction: Direction,
+        begins: impl FnOnce() -> Beginning,
+    ) -> bool {
         self.arrivals[direction as usize] == other.arrival
-            && (self.looks == 0 || self.agrees(other, direction, may_ask))
+            && (self.looks == 0
+                || self.looks == HANDSHAKES && !self.may_shake_hands(other)
+                || self.agrees(other, direction, begins))
+    }
+
+    /// Whether a packet is short enough for it.
+    #[inline]
+    const fn may_shake_hands(&self, other: Circumstances) -> bool {
+        other.bytes as usize <= self.key.headers_min() + HANDSHAKE_MAX
     }
 
     /// Whether what the flow looks at besides ([`Flow::looks`]) lets a packet go by its verdict.
     #[inline(never)]
-    fn agrees(&mut self, other: Circumstances, direction: Direction, may_ask: impl FnOnce() -> bool) -> bool {
+    fn agrees(
+        &mut self,
+        other: Circumstances,
+        direction: Direction,
+        begins: impl FnOnce() -> Beginning,
+    ) -> bool {
         let is_of_class = self.looks & CLASS == 0 || self.classes[direction as usize] == other.class;
-        let asks = self.looks & REQUESTS != 0
+        let may_ask = self.looks & REQUESTS != 0
             && direction == Direction::Uplink
-            && usize::from(other.bytes) >= self.key.headers_min() + REQUEST_MIN
-            && may_ask();
-        if asks {
-            // What comes behind it in the vector stays behind it, and is of what it asks for.
+            && usize::from(other.bytes) >= self.key.headers_min() + REQUEST_MIN;
+        let may_shake_hands = self.looks & HANDSHAKES != 0 && self.may_shake_hands(other);
+        let begins = (may_ask || may_shake_hands)
+            && match begins() {
+                Beginning::Nothing => false,
+                Beginning::Request => may_ask,
+                Beginning::Connection => may_shake_hands,
+            };
+        if begins {
+            // What comes behind it in the vector stays behind it, and is of what it begins.
             self.steps[direction as usize] = StepIndex::NONE;
         }
-        is_of_class && !asks
+        is_of_class && !begins
     }
 }
 

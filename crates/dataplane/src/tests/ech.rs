@@ -18,7 +18,7 @@ fn extension(kind: u16, content: &[u8]) -> Vec<u8> {
 }
 
 /// A record with a ClientHello to a host.
-fn hello(host: &str, encrypted: bool) -> Vec<u8> {
+pub(super) fn hello(host: &str, encrypted: bool) -> Vec<u8> {
     let name = counted(&[&[0], &counted(host.as_bytes())[..]].concat());
     let mut extensions = extension(SERVER_NAME, &name);
     if encrypted {

@@ -1,6 +1,7 @@
 //! A worker and its engine together.
 
 mod answers;
+mod begun_anew;
 mod classes;
 mod content;
 mod copies;

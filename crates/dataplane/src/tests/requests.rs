@@ -15,80 +15,90 @@ use std::collections::HashMap;
 const TEXT: &str = "id=1 precedence=1 rating-group=1 application=service-1 url=one.example/a*\n\
                     id=2 precedence=2 rating-group=2 application=service-2 url=one.example/b*\n\
                     id=3 precedence=3 rating-group=3 application=service-3 host=two.example\n";
-const ACK: u8 = flag::ACK | flag::PSH;
+pub(super) const ACK: u8 = flag::ACK | flag::PSH;
 
-fn get(url: &str) -> Vec<u8> {
+pub(super) fn get(url: &str) -> Vec<u8> {
     let (host, path) = url.split_once('/').unwrap();
     format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\n\r\n").into_bytes()
 }
 
 /// One connection of the first user, and what each URR has to count of it: up and down.
-struct Connection {
-    bench: Bench,
-    flow: FiveTuple,
-    numbers: (u32, u32),
+pub(super) struct Connection {
+    pub(super) bench: Bench,
+    pub(super) flow: FiveTuple,
+    pub(super) numbers: (u32, u32),
     expected: HashMap<u32, (u64, u64)>,
 }
 
 impl Connection {
     /// A handshake, which is of what the first request is of.
-    fn begin(text: &str, first: u32) -> Self {
+    pub(super) fn begin(text: &str, first: u32) -> Self {
         let mut bench = bench(64, 4_096);
         let rules = content(text, 7, &bench);
         bench.engine.load(rules);
         bench.settle();
         let numbers = (USER_FIRST, SERVER_FIRST);
         let mut connection = Self { bench, flow: flow(1), numbers, expected: HashMap::new() };
-        connection.numbers.0 -= 1;
-        connection.send(flag::SYN, b"", first);
-        connection.numbers = (USER_FIRST, SERVER_FIRST - 1);
-        connection.answer_with(flag::SYN | flag::ACK, b"", first);
-        connection.numbers.1 = SERVER_FIRST;
-        connection.send(flag::ACK, b"", first);
+        connection.shake_hands(first);
         connection
     }
 
+    /// A handshake before what [`Connection::numbers`] say comes next.
+    pub(super) fn shake_hands(&mut self, first: u32) {
+        let numbers = self.numbers;
+        self.numbers.0 -= 1;
+        self.send(flag::SYN, b"", first);
+        self.numbers = (numbers.0, numbers.1.wrapping_sub(1));
+        self.answer_with(flag::SYN | flag::ACK, b"", first);
+        self.numbers = numbers;
+        self.send(flag::ACK, b"", first);
+    }
+
     /// A segment of the user, which this URR has to count.
-    fn send(&mut self, flags: u8, payload: &[u8], urr: u32) {
+    pub(super) fn send(&mut self, flags: u8, payload: &[u8], urr: u32) {
         let frame = up(1, &self.flow, &made(flags, self.numbers, payload));
         self.receive_up(&frame, urr);
         self.numbers.0 += payload.len() as u32;
         self.turn();
     }
 
-    fn receive_up(&mut self, frame: &[u8], urr: u32) {
+    pub(super) fn receive_up(&mut self, frame: &[u8], urr: u32) {
         self.bench.receive(N3, frame);
         self.expected.entry(urr).or_default().0 += (frame.len() - TUNNEL) as u64;
     }
 
-    fn say(&mut self, payload: &[u8], urr: u32) {
+    pub(super) fn receive_down(&mut self, frame: &[u8], urr: u32) {
+        self.bench.receive(N6, frame);
+        self.expected.entry(urr).or_default().1 += (frame.len() - ethernet::LENGTH) as u64;
+    }
+
+    pub(super) fn say(&mut self, payload: &[u8], urr: u32) {
         self.send(ACK, payload, urr);
     }
 
     /// A segment of the server.
-    fn answer_with(&mut self, flags: u8, payload: &[u8], urr: u32) {
+    pub(super) fn answer_with(&mut self, flags: u8, payload: &[u8], urr: u32) {
         let frame = down(&self.flow, &made(flags, (self.numbers.1, self.numbers.0), payload));
-        self.bench.receive(N6, &frame);
-        self.expected.entry(urr).or_default().1 += (frame.len() - ethernet::LENGTH) as u64;
+        self.receive_down(&frame, urr);
         self.numbers.1 += payload.len() as u32;
         self.turn();
     }
 
     /// What a server says to a request, and that the user has heard it.
-    fn answer(&mut self, urr: u32) {
+    pub(super) fn answer(&mut self, urr: u32) {
         for _ in 0..4 {
             self.answer_with(ACK, &[b'x'; 1_000], urr);
             self.send(flag::ACK, b"", urr);
         }
     }
 
-    fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         self.bench.now_ns += 1_000;
         self.bench.worker.turn(self.bench.now_ns);
     }
 
     /// To the byte, each direction.
-    fn check(&mut self) {
+    pub(super) fn check(&mut self) {
         self.bench.settle();
         let told = query(&mut self.bench, 0);
         let told = told.into_iter().map(|told| (told.urr.0, (told.uplink_bytes, told.downlink_bytes)));

@@ -147,6 +147,8 @@ pub struct Inspection {
     is_early: bool,
     /// Sequence number of the first byte of a stream.
     base: Option<u32>,
+    /// The same of the last SYN that said another one.
+    again: Option<u32>,
     /// Of the server's stream: the number behind its SYN, and the first that was not seen.
     server: Option<(u32, u32)>,
     /// The last of the client's timestamps that the server has taken, as it says itself.
@@ -179,6 +181,7 @@ impl Inspection {
             is_to_resolver: false,
             is_early: false,
             base: None,
+            again: None,
             server: None,
             echoed: None,
             connection: None,
@@ -190,7 +193,7 @@ impl Inspection {
     pub fn reset(&mut self) {
         self.assembly.clear();
         (self.packets, self.is_to_resolver, self.is_early) = (0, false, false);
-        (self.base, self.server) = (None, None);
+        (self.base, self.again, self.server) = (None, None, None);
         (self.echoed, self.connection, self.rtp) = (None, None, [None; 2]);
     }
 
@@ -209,11 +212,34 @@ impl Inspection {
     /// pass it over, and whatever the client says behind the handshake is the beginning (RFC 9293 3.10.7.4).
     pub fn early(&mut self, sequence: u32, payload: &[u8]) {
         self.begin(sequence);
-        if payload.is_empty() || self.base != Some(sequence) || !self.assembly.is_empty() {
+        if self.base != Some(sequence) {
+            self.again = Some(sequence);
+            return;
+        }
+        if payload.is_empty() || !self.assembly.is_empty() {
             return;
         }
         self.count();
         self.is_early = self.assembly.insert(0, payload).is_ok();
+    }
+
+    /// Whether a server that acknowledges this with its SYN has taken one of the client's, with some, all or nothing of what that
+    /// carried.
+    pub fn is_answer(&self, acknowledgement: u32) -> bool {
+        let taken = self.base.map(|base| acknowledgement.wrapping_sub(base) as usize);
+        taken.is_some_and(|taken| taken <= self.assembly.length()) || self.is_of_another(acknowledgement)
+    }
+
+    fn is_of_another(&self, acknowledgement: u32) -> bool {
+        self.again == Some(acknowledgement)
+    }
+
+    /// Forgets what was said before where a server acknowledges a later SYN with its own: it has no part in that one's connection.
+    pub fn renew(&mut self, acknowledgement: u32) {
+        if self.is_of_another(acknowledgement) {
+            self.reset();
+            self.begin(acknowledgement);
+        }
     }
 
     /// Looks at what the client's SYN carried, up to this number, which the server's SYN acknowledges.

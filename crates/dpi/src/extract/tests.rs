@@ -85,6 +85,30 @@ fn what_comes_with_a_syn_counts_once_it_is_acknowledged() {
     assert_eq!(host_of(&begun(decoy).segment(first, REQUEST)), Some("a.example".to_owned()));
 }
 
+/// A connection between the ports of one that said nothing yet, or not all: its server takes another SYN.
+#[test]
+fn a_later_syn_is_of_another_connection_once_the_server_takes_it() {
+    let (first, again) = (5_000, 900_000);
+    let begun = || {
+        let mut inspection = Inspection::new();
+        inspection.early(first, b"");
+        inspection.answered(77, true);
+        assert_eq!(inspection.segment(first, &REQUEST[..10]), Verdict::More);
+        inspection.early(again, b"");
+        inspection
+    };
+    let mut renewed = begun();
+    assert!(renewed.is_answer(again) && renewed.is_answer(first) && !renewed.is_answer(again + 1));
+    renewed.renew(again);
+    assert!(renewed.is_acceptable(7), "the server has not been heard there");
+    assert_eq!(host_of(&renewed.segment(again, REQUEST)), Some("a.example".to_owned()));
+    let mut old = begun();
+    for other in [first, again - 1, again + 1] {
+        old.renew(other);
+    }
+    assert_eq!(host_of(&old.segment(first + 10, &REQUEST[10..])), Some("a.example".to_owned()));
+}
+
 #[test]
 fn acknowledgements_are_of_what_the_server_said() {
     let mut inspection = Inspection::new();

@@ -12,6 +12,15 @@ use std::net::IpAddr;
 /// The port of DNS.
 const DNS: u16 = dpi::extract::dns::PORT;
 
+/// How a connection of a user's begins (RFC 9293 3.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    /// The user asks for it.
+    Syn,
+    /// The server agrees, and acknowledges so much.
+    SynAck(u32),
+}
+
 /// A user's packet as it is looked at.
 pub(crate) struct View<'a> {
     /// As it goes up.
@@ -118,6 +127,19 @@ impl<'a> View<'a> {
         (is_taken && tcp::is_sealed(self.packet.0, self.packet.1)).then_some(request)
     }
 
+    /// What it has to say of a connection of the user's that begins; `None` of most.
+    pub(crate) fn handshake(&self) -> Option<Handshake> {
+        if self.tuple.fragment || self.tuple.protocol != protocol::TCP {
+            return None;
+        }
+        let segment = self.segment().filter(|segment| segment.has(tcp::flag::SYN))?;
+        match (self.direction, segment.has(tcp::flag::ACK)) {
+            (Direction::Uplink, false) => Some(Handshake::Syn),
+            (Direction::Downlink, true) => Some(Handshake::SynAck(segment.acknowledgement())),
+            _ => None,
+        }
+    }
+
     /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little. But what the server does
     /// not take is no word of the user: packets with a wrong checksum are passed over, as are segments that acknowledge nothing, or
     /// what the server has not said, or that have old timestamps, and that the user's side is over is not
@@ -138,6 +160,9 @@ impl<'a> View<'a> {
         }
         let is_syn = segment.has(tcp::flag::SYN);
         if self.direction == Direction::Downlink {
+            if is_syn && segment.has(tcp::flag::ACK) {
+                inspection.renew(segment.acknowledgement());
+            }
             inspection.answered(segment.sequence().wrapping_add(segment.sequence_length()), is_syn);
             let echo = segment.timestamps().filter(|_| segment.has(tcp::flag::ACK));
             echo.into_iter().for_each(|(_, echo)| inspection.echoes(echo));
