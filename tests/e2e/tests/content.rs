@@ -19,7 +19,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("requests_get_a_field", Core::Engine, enrichment),
 ];
 
-const TLS_PORT: u16 = 8443;
+pub(crate) const TLS_PORT: u16 = 8443;
 /// What a client gives a server to answer.
 const PATIENCE: &str = "2";
 
@@ -292,7 +292,7 @@ fn ask(lab: &Lab, (scheme, host, port): (&str, &str, u16), address: &str) -> Res
 }
 
 /// A web server that speaks TLS, with a certificate that nobody knows.
-fn tls_server(lab: &Lab) -> Result<Process> {
+pub(crate) fn tls_server(lab: &Lab) -> Result<Process> {
     let (key, certificate) = (lab.scratch.path().join("key.pem"), lab.scratch.path().join("certificate.pem"));
     let mut make = Command::new("openssl");
     make.args([

@@ -1,8 +1,9 @@
-//! Several requests of one connection, by a real client: each is billed by its own URL.
+//! Several requests of one connection, and several connections between the same ports, by a real client: each is billed by what it
+//! says itself.
 
 use crate::Test;
 use crate::charging::records;
-use crate::content::echo;
+use crate::content::{TLS_PORT, echo, tls_server};
 use anyhow::{Context, Result, ensure};
 use lab::address::{HTTP_PORT, SERVER};
 use lab::anchorline::{Node, Ran};
@@ -11,14 +12,19 @@ use lab::{Core, Lab, command, config, wait};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) const TESTS: &[Test] =
-    &[("each_request_of_a_connection_is_charged_by_its_own_url", Core::Engine, charged_by_url)];
+pub(crate) const TESTS: &[Test] = &[
+    ("each_request_of_a_connection_is_charged_by_its_own_url", Core::Engine, charged_by_url),
+    ("each_connection_between_the_same_ports_is_charged_by_its_own_name", Core::Engine, charged_by_name),
+];
 
 const CONTENT: &str = "id=1 precedence=1 rating-group=10 application=one path=/one\n\
                        id=2 precedence=2 rating-group=20 application=two path=/two path=/three\n";
+
+const HOSTS: &str = "id=1 precedence=1 rating-group=10 application=one host=one.example\n\
+                     id=2 precedence=2 rating-group=20 application=two host=two.example\n";
 
 const PREDEFINED: &str = r#"
 [[n4.predefined_rule]]
@@ -38,34 +44,80 @@ const BODY: u64 = 300_000;
 const LITTLE: u64 = 40_000;
 
 fn charged_by_url(lab: &Lab) -> Result<()> {
-    let folder = lab.dir.path().join("cdr");
-    let charging = format!(
-        "\n[charging]\ndirectory = \"{}\"\nformats = [\"json\"]\ndefault_rating_group = 1\nfile_max_s = 1\n\
-         min_free_mb = 0\n",
-        folder.display()
-    );
-    let (_, config) =
-        config::write_upf_content(lab.dir.path(), CONTENT, &(PREDEFINED.to_owned() + &charging))?;
-    let node = Node::start_by(lab, config)?;
-    let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["one", "two"])?)?;
-    node.wait_sessions(ran.sessions)?;
-    wait::until("the content rules to be in force", command::SHORT, || {
-        Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
-    })?;
+    let charged = Charged::start(lab, CONTENT)?;
     let listener = lab.dn.inside(|| Ok(TcpListener::bind((SERVER, HTTP_PORT))?))?;
     let server = std::thread::spawn(move || echo(&listener));
     ask(lab)?;
     let connections = server.join().map_err(|_| anyhow::anyhow!("the server panicked"))??;
     ensure!(connections == 1, "all of it on one connection, not {connections}");
-    ran.stop()?;
-    node.wait_sessions(0)?;
-    node.wait_balance()?;
-    let uplink = wait::until("records", Duration::from_secs(20), || uplink(&node, &folder))?;
+    let uplink = charged.end()?;
     let of = |group| uplink.get(&group).copied().unwrap_or(0);
     ensure!((1..LITTLE).contains(&of(10)), "the request without a body: {uplink:?}");
     ensure!((BODY..BODY + LITTLE).contains(&of(20)), "those of one body: {uplink:?}");
     ensure!((2 * BODY..2 * BODY + LITTLE).contains(&of(1)), "that of two bodies: {uplink:?}");
-    node.stop()
+    Ok(())
+}
+
+/// Where all connections to either host begin.
+const USER_PORT: &str = "41000";
+
+/// One connection after the other, of which all say about as much.
+fn charged_by_name(lab: &Lab) -> Result<()> {
+    let charged = Charged::start(lab, HOSTS)?;
+    let _server = tls_server(lab)?;
+    // The port is free again at once.
+    lab.ran.sysctl("ipv4/tcp_max_tw_buckets", "0")?;
+    for host in ["one.example", "two.example", "two.example", "one.example", "two.example", "two.example"] {
+        let mut curl = lab.ran.command("curl");
+        curl.args(["--silent", "--insecure", "--noproxy", "*", "--max-time", "20", "--output", "/dev/null"]);
+        curl.args(["--local-port", USER_PORT, "--write-out", "%{local_port}", "--resolve"]);
+        curl.arg(format!("{host}:{TLS_PORT}:{SERVER}")).arg(format!("https://{host}:{TLS_PORT}/"));
+        let port = command::run(&mut curl, Duration::from_secs(30))?.success()?;
+        ensure!(port == USER_PORT, "it began at {port}");
+    }
+    let uplink = charged.end()?;
+    let of = |group| uplink.get(&group).copied().unwrap_or(0);
+    ensure!(of(10) > 0 && (15..25).contains(&(of(20) * 10 / of(10))), "four to two: {uplink:?}");
+    ensure!(of(1) == 0, "nothing is of neither: {uplink:?}");
+    Ok(())
+}
+
+/// A node that charges by content, with a user on it.
+struct Charged {
+    node: Node,
+    ran: Ran,
+    folder: PathBuf,
+}
+
+impl Charged {
+    fn start(lab: &Lab, content: &str) -> Result<Self> {
+        let folder = lab.dir.path().join("cdr");
+        let charging = format!(
+            "\n[charging]\ndirectory = \"{}\"\nformats = [\"json\"]\ndefault_rating_group = 1\nfile_max_s = 1\n\
+             min_free_mb = 0\n",
+            folder.display()
+        );
+        let (_, config) =
+            config::write_upf_content(lab.dir.path(), content, &(PREDEFINED.to_owned() + &charging))?;
+        let node = Node::start_by(lab, config)?;
+        let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["one", "two"])?)?;
+        node.wait_sessions(ran.sessions)?;
+        wait::until("the content rules to be in force", command::SHORT, || {
+            Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
+        })?;
+        Ok(Self { node, ran, folder })
+    }
+
+    /// Ends the user's session, and the node; bytes from the user by rating group.
+    fn end(self) -> Result<HashMap<u64, u64>> {
+        let Self { node, ran, folder } = self;
+        ran.stop()?;
+        node.wait_sessions(0)?;
+        node.wait_balance()?;
+        let uplink = wait::until("records", Duration::from_secs(20), || uplink(&node, &folder))?;
+        node.stop()?;
+        Ok(uplink)
+    }
 }
 
 /// One request for the first URL, two for the second, one of them with a body, and one with two for another.
