@@ -19,7 +19,8 @@ use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::receipt::Receipt;
-use crate::state::{Handshake, Led, Place, SessionIndex, State, StepIndex, Ticket, Verdict, View};
+use crate::state::{Handshake, Led, Place, Said, SessionIndex, State, StepIndex, Ticket, Verdict, View};
+use dpi::matching::Facts;
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
 use rules::{Application, Arrival};
@@ -67,9 +68,10 @@ impl<B: Buffer> Node<B> for Inspect {
         // A packet before it in the vector may have told: what this one says, as a server's answer, is no second opinion.
         if known != Detected::NOT_YET {
             let beside = if is_syn { wait_beside(state, meta, &view) } else { None };
+            let detected = by_new_rules(state, meta, &view).unwrap_or(known);
             return match beside {
                 Some(ticket) => go_on_waiting(state, packet, &arrival, (ticket, unknown)),
-                None => go_by_known(state, packet, &arrival, (known, known)),
+                None => go_by_known(state, packet, &arrival, (known, detected)),
             };
         }
         if found.tuple.fragment && !meta.key.is_of_addresses() {
@@ -84,22 +86,41 @@ impl<B: Buffer> Node<B> for Inspect {
             let application = state.content.application(state.content.by_address(&view, now_ns));
             return go_once(state, packet, &Arrival { application, ..arrival });
         };
-        let detected = match ticket {
+        let told = match ticket {
             Some(ticket) => state.content.look(ticket, &view, now_ns),
-            None => Some(state.content.detect(&view, now_ns)),
+            None => Some((state.content.detect(&view, now_ns), Said::of(&Facts::default()))),
         };
-        match (detected, ticket) {
+        match (told, ticket) {
             (None, Some(ticket)) => go_on_waiting(state, packet, &arrival, (ticket, unknown)),
-            (detected, ticket) => {
-                let detected = detected.unwrap_or(Detected::NONE);
-                let settle = |ticket| state.settle(ticket, state.content.application(detected));
-                let led = ticket.map(settle).unwrap_or_default();
-                let next = go_by_known(state, packet, &arrival, (known, detected));
-                lead_back(state, packet, &arrival, (led, detected));
-                next
+            (told, ticket) => {
+                settle(state, packet, &arrival, (ticket, told.unwrap_or((Detected::NONE, Said::UNKNOWN))))
             }
         }
     }
+}
+
+/// Sends a packet the way of the rule for what its flow was just found to be of, and counts what that has used so far.
+#[inline]
+fn settle<B: Buffer>(
+    state: &mut State,
+    packet: &mut Packet<B>,
+    arrival: &Arrival,
+    (ticket, (detected, said)): (Option<Ticket>, (Detected, Said)),
+) -> Next {
+    let count = |ticket| state.settle(ticket, state.content.application(detected));
+    let led = ticket.map(count).unwrap_or_default();
+    let next = go_by_known(state, packet, arrival, (Detected::NOT_YET, detected));
+    state.flows.say(packet.meta.flow(), said);
+    lead_back(state, packet, arrival, (led, detected));
+    next
+}
+
+/// Of what application a flow is that was asked about before the rules in force came; `None` of others, and where the flow would have to
+/// say it again.
+#[cold]
+fn by_new_rules(state: &State, meta: &Meta, view: &View<'_>) -> Option<Detected> {
+    let said = state.said_before(meta.flow())?;
+    state.content.anew(view, said, state.now_ns)
 }
 
 /// Where the user's SYN on a connection that is known waits for the server's answer; `None` where it cannot.

@@ -7,7 +7,7 @@ pub(crate) use settling::{Led, WAITING_PER_SESSION};
 pub(crate) use view::{Handshake, View};
 
 use super::waiting::{Ticket, Waiter, Waiting};
-use super::{FlowKey, Place, SessionIndex};
+use super::{FlowKey, Place, Said, SessionIndex};
 use crate::content::{ContentRules, Detected, OfQuery};
 use dpi::extract::dns::{Message, Name, in_segment};
 use dpi::extract::{Request, Seen, Verdict};
@@ -79,6 +79,8 @@ pub(crate) struct Content {
     rules: Option<Arc<ContentRules>>,
     memory: Option<Box<Memory>>,
     counts: ContentCounts,
+    /// What flows are was found by older rules where their verdicts are of no younger generation.
+    pub(in crate::state) loaded_at: u32,
 }
 
 impl Content {
@@ -88,7 +90,7 @@ impl Content {
     }
 
     /// Puts rules in force; gives back what is no longer needed.
-    pub(crate) fn load(&mut self, mut loading: Box<Loading>) -> Box<Loading> {
+    pub(super) fn load(&mut self, mut loading: Box<Loading>) -> Box<Loading> {
         std::mem::swap(&mut self.rules, &mut loading.rules);
         if self.memory.is_none() {
             self.memory = loading.memory.take();
@@ -148,8 +150,8 @@ impl Content {
         self.rules.as_ref().map_or(Detected::NONE, |rules| rules.detect(&view.facts_of(name.as_ref())))
     }
 
-    /// Of what application a flow is that waits, if this packet tells.
-    pub(crate) fn look(&mut self, ticket: Ticket, view: &View<'_>, now_ns: u64) -> Option<Detected> {
+    /// Of what application a flow is that waits, if this packet tells, and what it is that told.
+    pub(crate) fn look(&mut self, ticket: Ticket, view: &View<'_>, now_ns: u64) -> Option<(Detected, Said)> {
         let (rules, memory) = self.rules.as_deref().zip(self.memory.as_deref_mut())?;
         let Memory { waiting, learner } = memory;
         let Waiter { packets, inspection, .. } = waiting.get(ticket)?;
@@ -167,9 +169,16 @@ impl Content {
         };
         let learned = || learner.name(view.user(), facts.server, now_ns / 1_000_000);
         let detected = rules.detect(&Facts { host: facts.host.or_else(learned), ..facts });
+        let said = if detected.looks_again() { Said::UNKNOWN } else { Said::of(&facts) };
         self.counts.encrypted += u64::from(facts.ech);
         self.count(detected);
-        Some(detected)
+        Some((detected, said))
+    }
+
+    /// Of what application a flow is now that other rules are in force; `None` where what it said is not known.
+    pub(crate) fn anew(&self, view: &View<'_>, said: Said, now_ns: u64) -> Option<Detected> {
+        let (rules, memory) = self.rules.as_deref().zip(self.memory.as_deref())?;
+        Some(rules.detect(&said.facts(memory.facts_of_address(view, now_ns))?))
     }
 
     /// Of what application a connection is from a later request of it on.

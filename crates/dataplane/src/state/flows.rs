@@ -11,18 +11,22 @@
 //!
 //! Where the entries lie is said in [`super::blocks`].
 
+mod entry;
 mod room;
+mod said;
 #[cfg(test)]
 mod tests;
+
+pub(super) use entry::Flow;
+pub(crate) use entry::{Beginning, Circumstances};
+pub(crate) use said::Said;
 
 use super::blocks::{self, At, Blocks, FlowLine, Look, WAYS};
 use super::flow_key::FlowKey;
 use super::step::StepIndex;
 use super::tags::Tags;
 use crate::content::Detected;
-use dpi::extract::REQUEST_MIN;
 use rules::Direction;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Flows of a block on average, where the table holds as many as it was made for: of 100 flows, four then stand in their second
 /// block.
@@ -33,74 +37,6 @@ const KEPT_SHIFT: u32 = 3;
 const SECOND_SHIFT: u32 = 16;
 /// Nanoseconds per tick, as a shift: about a second.
 const TICK_SHIFT: u32 = 30;
-
-/// One flow, both directions. Fits a cache line, exactly.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub(super) struct Flow {
-    key: FlowKey,
-    /// Of the rules the verdicts were reached under.
-    generation: u32,
-    /// By [`Direction`].
-    steps: [StepIndex; 2],
-    /// QFI and port each verdict is for.
-    arrivals: [u16; 2],
-    /// Tick of the last packet.
-    seen: u16,
-    /// Traffic class each verdict is for.
-    classes: [u8; 2],
-    /// What else of a packet has to be looked at: [`CLASS`], [`REQUESTS`], [`HANDSHAKES`]; mostly nothing.
-    looks: u8,
-    _spare: u8,
-    /// Of what application it is.
-    detected: Detected,
-}
-
-const _: () = assert!(size_of::<Flow>() == 64, "one cache line a flow");
-
-/// The rules look at the traffic class.
-const CLASS: u8 = 1;
-/// Each packet of the user may begin with a request of another application.
-const REQUESTS: u8 = 2;
-/// Each packet may be of a handshake, with which a connection begins anew.
-const HANDSHAKES: u8 = 4;
-/// Bytes of a handshake's segment behind the shortest headers, at most: options of IP and TCP. What comes with a SYN (RFC 7413) may
-/// make it longer; most packets are longer than this, and need not be looked at.
-const HANDSHAKE_MAX: usize = 80;
-
-/// What may begin with a packet of a flow that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beginning {
-    Nothing,
-    /// The user's next request.
-    Request,
-    /// With a handshake, the next connection between the same ports.
-    Connection,
-}
-
-/// What a verdict was reached for besides the key: packets that differ in any of it that matters are classified anew. (So are
-/// those of another tunnel: the step itself tells which one its packets come in.)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Circumstances {
-    /// QFI in the low octet, port in the high one.
-    pub(crate) arrival: u16,
-    pub(crate) class: u8,
-    /// Bytes of the packet: no part of what the verdict is for, but they tell which may ask for another, see [`REQUESTS`] and
-    /// [`HANDSHAKES`].
-    pub(crate) bytes: u16,
-}
-
-const EMPTY: Flow = Flow {
-    key: FlowKey::NONE,
-    generation: 0,
-    steps: [StepIndex::NONE; 2],
-    arrivals: [0; 2],
-    seen: 0,
-    classes: [0; 2],
-    looks: 0,
-    _spare: 0,
-    detected: Detected::NOT_YET,
-};
 
 /// For how long flows without packets are remembered, in nanoseconds; ticks are of 16 bits, so 18 hours at most.
 #[derive(Clone, Copy, Debug)]
@@ -225,7 +161,7 @@ impl Flows {
             flow.steps = [StepIndex::NONE; 2];
             flow.detected = verdict.detected;
         }
-        flow.looks = flow.looks_besides(verdict.class_matters);
+        flow.look_besides(verdict.class_matters);
         flow.seen = tick(now_ns);
         flow.steps[direction as usize] = verdict.step;
         flow.classes[direction as usize] = place.circumstances.class;
@@ -238,11 +174,26 @@ impl Flows {
         found.map_or(Detected::NOT_YET, |at| self.blocks.flow(at).detected)
     }
 
+    /// Notes what a flow said of which it is known of what application it is.
+    pub(crate) fn say(&mut self, place: Place<'_>, said: Said) {
+        if let Some(at) = self.search(place) {
+            self.blocks.flow_mut(at).say(said);
+        }
+    }
+
+    /// What a flow said whose verdicts are of rules no younger than of generation `since`; `None` of others, and where that is not
+    /// known.
+    pub(crate) fn said_before(&self, place: Place<'_>, since: u32) -> Option<Said> {
+        let flow = self.blocks.flow(self.search(place)?);
+        let said = flow.said();
+        let is_older = flow.generation != 0 && since.wrapping_sub(flow.generation).cast_signed() >= 0;
+        (said.is_known() && is_older).then_some(said)
+    }
+
     /// A connection has begun anew: of what application it was says nothing of what it is.
     pub(crate) fn begin_anew(&mut self, place: Place<'_>) {
         if let Some(at) = self.search(place) {
-            let flow = self.blocks.flow_mut(at);
-            (flow.detected, flow.steps, flow.looks) = (Detected::NOT_YET, [StepIndex::NONE; 2], 0);
+            self.blocks.flow_mut(at).begin_anew();
         }
     }
 
@@ -295,6 +246,7 @@ impl Flows {
         };
         let verdict = Verdict { step: StepIndex::NONE, generation: 0, class_matters: false, detected };
         self.learn(place, verdict, now_ns);
+        self.say(place, Said::UNKNOWN);
     }
 
     /// Flows it knows.
@@ -339,7 +291,7 @@ impl Flows {
         if at.block != own {
             self.blocks.send_away(own);
         }
-        self.blocks.put(at, tag(place.hash), Flow { key: *place.key, ..EMPTY });
+        self.blocks.put(at, tag(place.hash), Flow { key: *place.key, ..Flow::EMPTY });
         self.live += 1;
         at
     }
@@ -350,7 +302,7 @@ impl Flows {
         if at.block != own {
             self.blocks.lose_away(own);
         }
-        self.blocks.put(at, Tags::FREE, EMPTY);
+        self.blocks.put(at, Tags::FREE, Flow::EMPTY);
         self.live -= 1;
     }
 }
@@ -381,65 +333,6 @@ pub(crate) struct Place<'a> {
     pub(crate) likely: FlowLine,
     pub(crate) direction: Direction,
     pub(crate) circumstances: Circumstances,
-}
-
-impl Flow {
-    fn is_known_connection(&self) -> bool {
-        self.detected.is_of_some() && self.key.is_of_tcp()
-    }
-
-    /// What of its packets has to be looked at from now on.
-    fn looks_besides(&self, class_matters: bool) -> u8 {
-        let class = if class_matters { CLASS } else { 0 };
-        let requests = if self.detected.looks_again() { REQUESTS } else { 0 };
-        let is_known = self.detected != Detected::NOT_YET && self.key.is_of_tcp();
-        class | requests | if is_known { HANDSHAKES } else { 0 }
-    }
-
-    #[inline]
-    fn fits(
-        &mut self,
-        other: Circumstances,
-        direction: Direction,
-        begins: impl FnOnce() -> Beginning,
-    ) -> bool {
-        self.arrivals[direction as usize] == other.arrival
-            && (self.looks == 0
-                || self.looks == HANDSHAKES && !self.may_shake_hands(other)
-                || self.agrees(other, direction, begins))
-    }
-
-    /// Whether a packet is short enough for it.
-    #[inline]
-    const fn may_shake_hands(&self, other: Circumstances) -> bool {
-        other.bytes as usize <= self.key.headers_min() + HANDSHAKE_MAX
-    }
-
-    /// Whether what the flow looks at besides ([`Flow::looks`]) lets a packet go by its verdict.
-    #[inline(never)]
-    fn agrees(
-        &mut self,
-        other: Circumstances,
-        direction: Direction,
-        begins: impl FnOnce() -> Beginning,
-    ) -> bool {
-        let is_of_class = self.looks & CLASS == 0 || self.classes[direction as usize] == other.class;
-        let may_ask = self.looks & REQUESTS != 0
-            && direction == Direction::Uplink
-            && usize::from(other.bytes) >= self.key.headers_min() + REQUEST_MIN;
-        let may_shake_hands = self.looks & HANDSHAKES != 0 && self.may_shake_hands(other);
-        let begins = (may_ask || may_shake_hands)
-            && match begins() {
-                Beginning::Nothing => false,
-                Beginning::Request => may_ask,
-                Beginning::Connection => may_shake_hands,
-            };
-        if begins {
-            // What comes behind it in the vector stays behind it, and is of what it begins.
-            self.steps[direction as usize] = StepIndex::NONE;
-        }
-        is_of_class && !begins
-    }
 }
 
 #[inline]

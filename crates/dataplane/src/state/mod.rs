@@ -34,6 +34,7 @@ mod punting;
 mod queues;
 mod recent;
 mod redirections;
+mod renewal;
 mod routes;
 mod runs;
 mod session;
@@ -60,7 +61,7 @@ pub(crate) use content::{Content, Handshake, Led, Loading, Memory, View, WAITING
 pub(crate) use exits::Exit;
 pub(crate) use flow_key::FlowKey;
 pub use flows::flow_table_bytes;
-pub(crate) use flows::{Ages, Beginning, Circumstances, Flows, Place, Verdict};
+pub(crate) use flows::{Ages, Beginning, Circumstances, Flows, Place, Said, Verdict};
 pub(crate) use fragments::{DatagramName, Ended, Fragments, Part, Useless};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal, Removal};
@@ -142,6 +143,8 @@ pub(crate) struct State {
     /// A session that is about to go to another worker, where it has rules for applications.
     leaving: Option<Box<Leaving>>,
     pub(crate) content: Content,
+    /// Sessions whose flows are to ask the content rules anew.
+    renewal: Option<renewal::Renewal>,
     /// Of users whose requests get a field.
     pub(crate) connections: Connections,
     /// Of users who are sent to other addresses.
@@ -205,6 +208,7 @@ impl State {
             expected: None,
             leaving: None,
             content: Content::default(),
+            renewal: None,
             connections: Connections::new(limits.connections),
             redirections: Redirections::new(limits.redirections),
             switch: Switch::new(limits),

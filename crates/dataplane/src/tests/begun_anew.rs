@@ -4,7 +4,7 @@ use super::content::{OTHER, in_service};
 use super::ech::hello;
 use super::redirect::{SERVER_FIRST, USER_FIRST, down, made, up};
 use super::requests::{ACK, Connection, get};
-use crate::fixture::{N3, N6};
+use crate::fixture::N3;
 use packet::tcp::flag;
 
 /// Where the next connection's numbers begin.

@@ -35,6 +35,7 @@ mod quotas;
 pub(crate) mod rates;
 mod readdress;
 mod redirect;
+mod reloads;
 mod requests;
 mod services;
 mod solicitation;

@@ -106,7 +106,7 @@ impl Connection {
         assert_eq!(told, self.expected);
     }
 
-    fn packets_of(&self, node: NodeId) -> u64 {
+    pub(super) fn packets_of(&self, node: NodeId) -> u64 {
         self.bench.worker.counters().nodes[node as usize].packets
     }
 }

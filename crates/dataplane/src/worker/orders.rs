@@ -216,7 +216,7 @@ impl<P: Port> Worker<P> {
                 Report::Explained(explain)
             }
             Order::Load(loading) => {
-                let _old = self.state.content.load(loading);
+                let _old = self.state.load(loading);
                 Report::Loaded { revision: self.state.content.counts().revision, _old }
             }
             Order::Macs(seid, mut macs) => {

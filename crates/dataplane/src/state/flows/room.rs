@@ -1,6 +1,6 @@
 //! Where a new flow goes: to a free place, to that of one that can stand elsewhere, or to that of one that gives way.
 
-use super::{At, EMPTY, FILL, Flows, KEPT_SHIFT, Place, Tags, WAYS, tag};
+use super::{At, FILL, Flow, Flows, KEPT_SHIFT, Place, Tags, WAYS, tag};
 use crate::content::Detected;
 use crate::state::blocks;
 use crate::state::share::give_way;
@@ -63,7 +63,7 @@ impl Flows {
         }
         let flow = *self.blocks.flow(from);
         self.blocks.put(to, tag(hash), flow);
-        self.blocks.put(from, Tags::FREE, EMPTY);
+        self.blocks.put(from, Tags::FREE, Flow::EMPTY);
         Some(from)
     }
 

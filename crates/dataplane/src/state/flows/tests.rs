@@ -2,6 +2,7 @@
 
 use super::*;
 use packet::five_tuple::FiveTuple;
+use zerocopy::IntoBytes;
 
 const AGES: Ages = Ages { flow_ns: 1 << 32, connection_ns: 1 << 32 };
 const CIRCUMSTANCES: Circumstances = Circumstances { arrival: 0, class: 0, bytes: 0 };

@@ -1,0 +1,166 @@
+//! Content rules that are loaded while flows go on: these ask anew, as far as it is known what they said.
+
+use super::content::{OTHER, USERS, content};
+use super::ech::hello;
+use super::redirect::{SERVER_FIRST, USER_FIRST, flow, made, tunnelled, up};
+use super::requests::{ACK, Connection, get};
+use crate::fixture::N3;
+use crate::graph::NodeId;
+use packet::{FiveTuple, ethernet, ipv4, protocol, udp};
+
+const FIRST: &str = "id=1 precedence=1 rating-group=1 application=service-1 host=one.example\n";
+const SECOND: &str = "id=1 precedence=1 rating-group=1 application=service-1 host=other.example\n\
+                      id=2 precedence=2 rating-group=2 application=service-2 host=one.example\n\
+                      id=3 precedence=3 rating-group=3 application=service-3 host=two.example\n";
+const RESOLVER: [u8; 4] = [198, 51, 100, 53];
+/// More than all sessions take.
+const SWEPT_NS: u64 = 10_000_000;
+
+/// A lookup of a host, and its answer if there is an address.
+fn message(host: &str, address: Option<[u8; 4]>) -> Vec<u8> {
+    let (flags, answers) = if address.is_some() { (0x81, 1) } else { (0x01, 0) };
+    let mut bytes = vec![0, 7, flags, 0, 0, 1, 0, answers, 0, 0, 0, 0];
+    for label in host.split('.') {
+        bytes.push(label.len() as u8);
+        bytes.extend(label.bytes());
+    }
+    bytes.extend(b"\x00\x00\x01\x00\x01");
+    if let Some(address) = address {
+        bytes.extend(b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x0e\x10\x00\x04");
+        bytes.extend(address);
+    }
+    bytes
+}
+
+fn datagram(from: ([u8; 4], u16), to: ([u8; 4], u16), payload: &[u8]) -> Vec<u8> {
+    let mut ip = vec![0; ipv4::LENGTH + udp::LENGTH + payload.len()];
+    let length = ip.len() - ipv4::LENGTH;
+    ipv4::Header::new(from.0.into(), to.0.into(), protocol::UDP, length).unwrap().write(&mut ip).unwrap();
+    udp::Header::new(from.1, to.1, payload.len()).unwrap().write(&mut ip[ipv4::LENGTH..]).unwrap();
+    ip[ipv4::LENGTH + udp::LENGTH..].copy_from_slice(payload);
+    ip
+}
+
+/// The user learns that the server of its connection is called so.
+fn look_up(connection: &mut Connection, host: &str) {
+    let octets = |address: u128| ((address >> 96) as u32).to_be_bytes();
+    let FiveTuple { source, destination, .. } = connection.flow;
+    let user = (octets(source), 42_000);
+    let query = datagram(user, (RESOLVER, 53), &message(host, None));
+    connection.receive_up(&tunnelled(1, &query), OTHER);
+    connection.turn();
+    let answer = datagram((RESOLVER, 53), user, &message(host, Some(octets(destination))));
+    let frame = [&[2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0][..], &answer].concat();
+    connection.receive_down(&frame, OTHER);
+    connection.turn();
+    assert_eq!(frame.len(), ethernet::LENGTH + answer.len());
+}
+
+/// Other rules, in force for all.
+fn load(connection: &mut Connection, text: &str) {
+    let rules = content(text, 8, &connection.bench);
+    connection.bench.engine.load(rules);
+    connection.bench.settle();
+    for _ in 0..100 {
+        connection.bench.now_ns += SWEPT_NS / 100;
+        connection.bench.worker.turn(connection.bench.now_ns);
+    }
+}
+
+/// Goes on in both directions, counted by one URR.
+fn go_on(connection: &mut Connection, urr: u32) {
+    connection.say(b"more", urr);
+    connection.answer(urr);
+    connection.check();
+}
+
+fn over_tls(names: &[&str], before: &str, after: u32) {
+    let mut connection = Connection::begin(before, 1);
+    connection.say(&hello("ONE.example", false), 1);
+    go_on(&mut connection, 1);
+    names.iter().for_each(|name| look_up(&mut connection, name));
+    load(&mut connection, SECOND);
+    go_on(&mut connection, after);
+    go_on(&mut connection, after);
+}
+
+#[test]
+fn a_flow_is_of_what_new_rules_say_where_dns_knows_its_server_by_the_name_it_said() {
+    over_tls(&["one.example"], FIRST, 2);
+    over_tls(&["two.example", "one.example"], FIRST, 2);
+}
+
+/// It said another name than DNS knows, or none is known: what it said is over.
+#[test]
+fn a_flow_whose_name_is_not_known_any_more_stays_what_it_was() {
+    over_tls(&[], FIRST, 1);
+    over_tls(&["two.example"], FIRST, 1);
+    over_tls(&["one.example", "two.example"], FIRST, 1);
+}
+
+#[test]
+fn a_flow_is_asked_by_the_layer_it_was_of() {
+    let (tls, http) = (FIRST.replace("host", "layer=tls host"), SECOND.replace("host", "layer=http host"));
+    over_tls(&["one.example"], &tls, 2);
+    let mut connection = Connection::begin(FIRST, 1);
+    connection.say(&hello("one.example", false), 1);
+    look_up(&mut connection, "one.example");
+    load(&mut connection, &http);
+    go_on(&mut connection, OTHER);
+}
+
+/// What says nothing is known by its server alone.
+#[test]
+fn a_flow_that_said_nothing_is_of_what_new_rules_say_of_its_server() {
+    let mut connection = Connection::begin(FIRST, OTHER);
+    connection.say(&[0; 40], OTHER);
+    go_on(&mut connection, OTHER);
+    let FiveTuple { destination, .. } = connection.flow;
+    let server = std::net::Ipv4Addr::from_bits((destination >> 96) as u32);
+    load(
+        &mut connection,
+        &format!("id=1 precedence=1 rating-group=3 application=service-3 network={server}/32\n"),
+    );
+    go_on(&mut connection, 3);
+    load(&mut connection, FIRST);
+    go_on(&mut connection, OTHER);
+}
+
+/// Requests are asked one by one.
+#[test]
+fn a_connection_with_requests_is_of_what_the_next_one_says() {
+    let mut connection = Connection::begin(FIRST, 1);
+    connection.say(&get("one.example/"), 1);
+    look_up(&mut connection, "one.example");
+    load(&mut connection, SECOND);
+    go_on(&mut connection, 1);
+    connection.say(&get("one.example/"), 2);
+    connection.answer(2);
+    connection.check();
+}
+
+/// One session after the other, in the order of their places: of those whose turn is yet to come, flows go the usual way.
+#[test]
+fn sessions_are_gone_through_at_a_pace() {
+    let mut connection = Connection::begin(FIRST, OTHER);
+    let offer = |connection: &mut Connection| -> u64 {
+        let before = connection.packets_of(NodeId::Classify);
+        for user in 1..=USERS.into() {
+            let segment = made(ACK, (USER_FIRST, SERVER_FIRST), b"more");
+            connection.bench.receive(N3, &up(user, &flow(user), &segment));
+        }
+        connection.turn();
+        connection.packets_of(NodeId::Classify) - before
+    };
+    while offer(&mut connection) > 0 {}
+    let rules = content(SECOND, 8, &connection.bench);
+    connection.bench.engine.load(rules);
+    connection.bench.settle();
+    let mut asked = vec![offer(&mut connection)];
+    for _ in 0..50 {
+        connection.bench.now_ns += 10_000;
+        asked.push(offer(&mut connection));
+    }
+    assert!(asked.iter().all(|packets| *packets <= 1), "{asked:?}");
+    assert_eq!(asked.iter().sum::<u64>(), u64::from(USERS), "{asked:?}");
+}
