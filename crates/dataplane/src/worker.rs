@@ -148,7 +148,7 @@ impl<P: Port> Worker<P> {
         self.run_received(trace);
         self.state.flows.sweep(SWEEP, now_ns, self.ages);
         self.state.sweep_waiting();
-        self.state.renew_sessions();
+        self.state.renew_flows();
         self.state.connections.sweep(now_ns);
         if now_ns >= self.expire_ns {
             self.expire_ns = now_ns + EXPIRY_NS;

@@ -54,7 +54,7 @@ impl<B: Buffer> Node<B> for Classify {
         if detected == Detected::NOT_YET
             || is_to_resolver(&arrival)
             || may_ask_again(&packet.meta, detected)
-            || state.said_before(packet.meta.flow()).is_some()
+            || state.flows.asks_anew(packet.meta.flow()).is_some()
             || begins_anew(state, packet, &found)
         {
             return Next::To(NodeId::Inspect);

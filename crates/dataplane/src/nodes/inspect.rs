@@ -115,11 +115,10 @@ fn settle<B: Buffer>(
     next
 }
 
-/// Of what application a flow is that was asked about before the rules in force came; `None` of others, and where the flow would have to
-/// say it again.
+/// Of what application a flow is that is to ask the rules in force anew; `None` of others, and where it would have to say it again.
 #[cold]
 fn by_new_rules(state: &State, meta: &Meta, view: &View<'_>) -> Option<Detected> {
-    let said = state.said_before(meta.flow())?;
+    let said = state.flows.asks_anew(meta.flow())?;
     state.content.anew(view, said, state.now_ns)
 }
 

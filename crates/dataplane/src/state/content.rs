@@ -79,8 +79,6 @@ pub(crate) struct Content {
     rules: Option<Arc<ContentRules>>,
     memory: Option<Box<Memory>>,
     counts: ContentCounts,
-    /// What flows are was found by older rules where their verdicts are of no younger generation.
-    pub(in crate::state) loaded_at: u32,
 }
 
 impl Content {

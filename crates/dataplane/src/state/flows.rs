@@ -181,13 +181,17 @@ impl Flows {
         }
     }
 
-    /// What a flow said whose verdicts are of rules no younger than of generation `since`; `None` of others, and where that is not
-    /// known.
-    pub(crate) fn said_before(&self, place: Place<'_>, since: u32) -> Option<Said> {
-        let flow = self.blocks.flow(self.search(place)?);
-        let said = flow.said();
-        let is_older = flow.generation != 0 && since.wrapping_sub(flow.generation).cast_signed() >= 0;
-        (said.is_known() && is_older).then_some(said)
+    /// Has the flow at the place of this number ask anew, with its next packet, of what application it is, if it is known what it said;
+    /// whether that was so. `None` behind the last place.
+    pub(super) fn ask_anew(&mut self, number: usize) -> Option<bool> {
+        let (block, line) = (number / WAYS, number % WAYS);
+        let flow = (block < self.blocks.len()).then(|| self.blocks.flow_mut(blocks::place(block, line)))?;
+        Some(flow.ask_anew())
+    }
+
+    /// What a flow said that is to ask anew; `None` of others.
+    pub(crate) fn asks_anew(&self, place: Place<'_>) -> Option<Said> {
+        self.blocks.flow(self.search(place)?).asks_anew()
     }
 
     /// A connection has begun anew: of what application it was says nothing of what it is.

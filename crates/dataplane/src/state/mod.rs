@@ -143,7 +143,7 @@ pub(crate) struct State {
     /// A session that is about to go to another worker, where it has rules for applications.
     leaving: Option<Box<Leaving>>,
     pub(crate) content: Content,
-    /// Sessions whose flows are to ask the content rules anew.
+    /// Flows that are to ask the content rules anew.
     renewal: Option<renewal::Renewal>,
     /// Of users whose requests get a field.
     pub(crate) connections: Connections,

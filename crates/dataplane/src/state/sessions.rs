@@ -140,19 +140,6 @@ impl Sessions {
         }
     }
 
-    /// Of the rules that came last.
-    pub(crate) const fn generation(&self) -> u32 {
-        self.generation
-    }
-
-    /// The same for the session at a place, if it is such a one; false behind the last.
-    pub(crate) fn renew_if(&mut self, place: u32, is_such: impl FnOnce(&Session) -> bool) -> bool {
-        if self.get(SessionIndex(place)).is_some_and(is_such) {
-            self.renew(place);
-        }
-        place < self.fresh
-    }
-
     /// The session of this name.
     pub(crate) fn by_seid(&self, seid: Seid) -> Option<SessionIndex> {
         let is_it = |place| self.get(SessionIndex(place)).is_some_and(|session| session.seid == seid);

@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 #[repr(C)]
 pub(in crate::state) struct Flow {
     pub(super) key: FlowKey,
-    /// Of the rules the verdicts were reached under.
+    /// Of the rules the verdicts were reached under; 0, which is of none, where there are no verdicts.
     pub(super) generation: u32,
     /// By [`Direction`].
     pub(super) steps: [StepIndex; 2],
@@ -95,9 +95,19 @@ impl Flow {
         self.looks = self.looks & !LOOKS | class | requests | handshakes;
     }
 
-    /// What its first packets said.
-    pub(super) const fn said(&self) -> Said {
-        Said { bits: self.looks & said::BITS, host: self.host }
+    /// What its first packets said, if it is to ask the content rules by that again.
+    pub(super) fn asks_anew(&self) -> Option<Said> {
+        let said = Said { bits: self.looks & said::BITS, host: self.host };
+        (self.generation == 0 && said.is_known()).then_some(said)
+    }
+
+    /// Its next packets find no verdict, and ask anew, if it is known what it said; whether that was so.
+    pub(super) const fn ask_anew(&mut self) -> bool {
+        let is_known = Said { bits: self.looks & said::BITS, host: self.host }.is_known();
+        if is_known {
+            (self.generation, self.steps) = (0, [StepIndex::NONE; 2]);
+        }
+        is_known
     }
 
     pub(super) const fn say(&mut self, said: Said) {
