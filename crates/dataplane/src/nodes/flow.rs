@@ -5,7 +5,7 @@ use crate::graph::{Next, Node, NodeId};
 use crate::state::{Beginning, State};
 use dpi::extract::may_be_later_request;
 use packet::five_tuple::FiveTuple;
-use packet::{Buffer, tcp};
+use packet::{Buffer, ipv4, protocol, tcp};
 use rules::Direction;
 
 pub(crate) struct Flow;
@@ -34,7 +34,7 @@ impl<B: Buffer> Node<B> for Flow {
     #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &mut packet.meta;
-        let begins = || beginning(packet.buffer.data());
+        let begins = |may_ask| beginning(packet.buffer.data(), may_ask);
         match state.flows.find(meta.flow(), state.now_ns, begins) {
             Some((step, generation)) => {
                 state.sessions.cells.prefetch(step);
@@ -52,8 +52,12 @@ impl<B: Buffer> Node<B> for Flow {
 }
 
 /// What may begin with a packet on a connection that is known. Its flags and the first few octets that it carries say of most that
-/// nothing does, so that bodies take the usual way.
-pub(super) fn beginning(packet: &[u8]) -> Beginning {
+/// nothing does, so that bodies take the usual way; where it `may_ask` for nothing, the flags alone.
+#[inline]
+pub(super) fn beginning(packet: &[u8], may_ask: bool) -> Beginning {
+    if !may_ask && is_of_no_handshake(packet) {
+        return Beginning::Nothing;
+    }
     let Ok(found) = FiveTuple::parse(packet) else { return Beginning::Request };
     let segment = packet.get(found.upper..found.total).map(tcp::Segment::parse);
     match segment {
@@ -64,4 +68,17 @@ pub(super) fn beginning(packet: &[u8]) -> Beginning {
         },
         _ => Beginning::Request,
     }
+}
+
+/// Of a usual segment, that it is no SYN: whole, over IPv4 without options.
+#[inline]
+fn is_of_no_handshake(packet: &[u8]) -> bool {
+    const FLAGS: usize = ipv4::LENGTH + 13;
+    packet.first_chunk::<{ FLAGS + 1 }>().is_some_and(|header| {
+        header[0] == 0x45
+            && header[6] & 0x3f == 0
+            && header[7] == 0
+            && header[9] == protocol::TCP
+            && header[FLAGS] & tcp::flag::SYN == 0
+    })
 }

@@ -70,7 +70,7 @@ fn between<B: Buffer>(state: &mut State, packet: &mut Packet<B>, session: Sessio
     let meta = &mut packet.meta;
     meta.key = meta.key.between(session);
     meta.hash = state.flows.hash(&meta.key);
-    let begins = || super::flow::beginning(packet.buffer.data());
+    let begins = |may_ask| super::flow::beginning(packet.buffer.data(), may_ask);
     if let Some((at, generation)) = state.flows.find(meta.flow(), state.now_ns, begins) {
         let step = state.sessions.cells.step(at);
         if (step.generation, step.arrives_in) == (generation, meta.teid) {

@@ -118,13 +118,14 @@ impl Flows {
     }
 
     /// The step a packet takes, and the generation of the rules that said so; `None` where nobody knows. Notes that a
-    /// packet came. What `begins` with it is asked where that matters.
+    /// packet came. What `begins` with it is asked where that matters, and
+    /// whether a request does.
     #[inline]
     pub(crate) fn find(
         &mut self,
         place: Place<'_>,
         now_ns: u64,
-        begins: impl FnOnce() -> Beginning,
+        begins: impl FnOnce(bool) -> Beginning,
     ) -> Option<(StepIndex, u32)> {
         let direction = place.direction;
         let flow = match self.blocks.flow_of_line(place.likely) {

@@ -3,9 +3,9 @@
 use super::State;
 use super::content::Loading;
 
-/// Nanoseconds until the next place, behind a flow that is to ask anew: a million take 50 seconds, and what they cost, some thousand
+/// Nanoseconds until the next place, behind a flow that is to ask anew: a million take 100 seconds, and what they cost, some thousand
 /// cycles each way, is spread over these...
-const PACE_NS: u64 = 50_000;
+const PACE_NS: u64 = 100_000;
 /// ... and behind any other place.
 const LOOK_NS: u64 = 5_000;
 /// Places at a turn that comes late.

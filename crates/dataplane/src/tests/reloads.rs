@@ -164,6 +164,6 @@ fn flows_ask_anew_at_a_pace() {
     .collect();
     assert!(asked.iter().all(|packets| *packets <= 1), "several at once");
     let turns: Vec<usize> = (0..asked.len()).filter(|turn| asked[*turn] > 0).collect();
-    assert!(turns.windows(2).all(|next| next[1] - next[0] >= 4), "{turns:?}");
+    assert!(turns.windows(2).all(|next| next[1] - next[0] >= 9), "{turns:?}");
     assert_eq!(turns.len(), USERS as usize, "each once");
 }

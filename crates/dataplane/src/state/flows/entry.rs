@@ -124,7 +124,7 @@ impl Flow {
         &mut self,
         other: Circumstances,
         direction: Direction,
-        begins: impl FnOnce() -> Beginning,
+        begins: impl FnOnce(bool) -> Beginning,
     ) -> bool {
         self.arrivals[direction as usize] == other.arrival
             && (self.looks & LOOKS == 0
@@ -144,7 +144,7 @@ impl Flow {
         &mut self,
         other: Circumstances,
         direction: Direction,
-        begins: impl FnOnce() -> Beginning,
+        begins: impl FnOnce(bool) -> Beginning,
     ) -> bool {
         let is_of_class = self.looks & CLASS == 0 || self.classes[direction as usize] == other.class;
         let may_ask = self.looks & REQUESTS != 0
@@ -152,7 +152,7 @@ impl Flow {
             && usize::from(other.bytes) >= self.key.headers_min() + REQUEST_MIN;
         let may_shake_hands = self.looks & HANDSHAKES != 0 && self.may_shake_hands(other);
         let begins = (may_ask || may_shake_hands)
-            && match begins() {
+            && match begins(may_ask) {
                 Beginning::Nothing => false,
                 Beginning::Request => may_ask,
                 Beginning::Connection => may_shake_hands,

@@ -68,10 +68,10 @@ impl Flows {
             direction: Direction::Uplink,
             circumstances: CIRCUMSTANCES,
         };
-        let found = self.find(place, 0, || Beginning::Nothing);
+        let found = self.find(place, 0, |_| Beginning::Nothing);
         // Wherever it seems to be.
         for likely in [FlowLine::NONE, self.seek(!place.hash)] {
-            assert_eq!(self.find(Place { likely, ..place }, 0, || Beginning::Nothing), found);
+            assert_eq!(self.find(Place { likely, ..place }, 0, |_| Beginning::Nothing), found);
         }
         assert!(found.is_none_or(|(step, _)| step == StepIndex::new(number, 0)), "another's verdict");
         found.is_some()
@@ -180,13 +180,13 @@ fn what_may_ask_again_is_long_enough_for_a_request() {
         }
         let said = |asks| if asks { Beginning::Request } else { Beginning::Nothing };
         let mut finds =
-            |direction, bytes, asks| flows.find(place(direction, bytes), 0, || said(asks)).is_some();
+            |direction, bytes, asks| flows.find(place(direction, bytes), 0, |_| said(asks)).is_some();
         let found = [(up, short, true), (up, long, false), (down, long, true), (up, long, true)]
             .map(|(direction, bytes, asks)| finds(direction, bytes, asks));
         assert_eq!(found, [true, true, true, false], "{version}");
         // Nothing overtakes it, until it has been looked at.
         assert!(!finds(up, short, false) && !finds(up, long, false) && finds(down, short, false));
         flows.learn(place(up, long), verdict, 0);
-        assert_eq!(flows.find(place(up, short), 0, || Beginning::Request), Some((step, 1)));
+        assert_eq!(flows.find(place(up, short), 0, |_| Beginning::Request), Some((step, 1)));
     }
 }
