@@ -41,9 +41,11 @@ impl Conditions {
     pub const MANAGEMENT: Self = Self(1 << 9);
     /// The operator has changed what a rule is for or does, but for its QoS.
     pub const CONFIGURATION_CHANGE: Self = Self(1 << 10);
+    /// The control plane has changed what a rule is for or does, but for its QoS.
+    pub const RULE_CHANGE: Self = Self(1 << 11);
 
     /// All, each with the name it has in JSON.
-    pub const NAMES: [(Self, &'static str); 11] = [
+    pub const NAMES: [(Self, &'static str); 12] = [
         (Self::QOS_CHANGE, "qos_change"),
         (Self::SERVING_NODE_CHANGE, "serving_node_change"),
         (Self::TARIFF_SWITCH, "tariff_switch"),
@@ -55,6 +57,7 @@ impl Conditions {
         (Self::ABNORMAL, "abnormal_release"),
         (Self::MANAGEMENT, "management_intervention"),
         (Self::CONFIGURATION_CHANGE, "configuration_change"),
+        (Self::RULE_CHANGE, "rule_change"),
     ];
 
     /// Whether all of `other` are in it.

@@ -80,6 +80,13 @@ pub(crate) fn with_qer(extras: Option<&Extras>, table: &Predefined) -> BTreeSet<
     places.filter(|(_, (_, rule))| rule.has_qer()).map(|(pdr, (place, _))| (pdr, place)).collect()
 }
 
+/// PDRs that activate a rule which is charged under a key of its own.
+pub(crate) fn with_key(extras: Option<&Extras>, table: &Predefined) -> BTreeSet<PdrId> {
+    let activated = extras.into_iter().flat_map(|extras| &extras.predefined);
+    let keyed = activated.filter(|(_, names)| table.of(names).any(|(_, rule)| rule.key.is_some()));
+    keyed.map(|(pdr, _)| *pdr).collect()
+}
+
 /// Whether a PDI says no more than which user's packets it is about.
 fn is_plain(pdi: &Pdi) -> bool {
     let has_frame_filters = pdi.ethernet.as_ref().is_some_and(|ethernet| !ethernet.filters.is_empty());

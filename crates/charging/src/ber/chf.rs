@@ -137,14 +137,16 @@ fn container(one: &mut Writer, container: &Container, context: Context<'_>) {
 
 /// Numbers of `SMFTrigger`.
 fn smf_triggers(conditions: Conditions) -> Vec<u64> {
-    const NUMBERS: [(Conditions, u64); 11] = [
+    const NUMBERS: [(Conditions, u64); 12] = [
         (Conditions::QOS_CHANGE, 100),
         (Conditions::SERVING_NODE_CHANGE, 102),
         (Conditions::TARIFF_SWITCH, 105),
         (Conditions::TIME_LIMIT, 200),
         (Conditions::VOLUME_LIMIT, 201),
         (Conditions::MAX_CHANGES, 203),
+        // terminationOfServiceDataFlow: what a rule was ends, and what it is begins; its change is no trigger (TS 32.255 5.2.1).
         (Conditions::SERVICE_STOP, 500),
+        (Conditions::RULE_CHANGE, 500),
         // managementIntervention: what the operator configures has no number of its own.
         (Conditions::MANAGEMENT, 501),
         (Conditions::CONFIGURATION_CHANGE, 501),

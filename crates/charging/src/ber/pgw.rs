@@ -149,7 +149,7 @@ fn container(one: &mut Writer, container: &Container, context: Context<'_>) {
 
 /// Bits of `ServiceConditionChange`.
 fn service_condition_change(conditions: Conditions) -> Vec<u8> {
-    const BITS: [(Conditions, u8); 11] = [
+    const BITS: [(Conditions, u8); 12] = [
         (Conditions::QOS_CHANGE, 0),
         // sGSNChange, which stands for a change of any serving node.
         (Conditions::SERVING_NODE_CHANGE, 1),
@@ -157,8 +157,9 @@ fn service_condition_change(conditions: Conditions) -> Vec<u8> {
         // pDPContextRelease.
         (Conditions::SESSION_END, 4),
         (Conditions::ABNORMAL, 4),
-        // configurationChange.
+        // configurationChange: what a control plane changes of a rule has no bit of its own, beside its QoS.
         (Conditions::CONFIGURATION_CHANGE, 8),
+        (Conditions::RULE_CHANGE, 8),
         (Conditions::SERVICE_STOP, 9),
         // recordClosure.
         (Conditions::MAX_CHANGES, 24),

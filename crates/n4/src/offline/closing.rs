@@ -1,9 +1,10 @@
 //! When records are closed: times, changes, ends.
 
-use super::{Charging, meters, subject};
+use super::{Charging, meters, rule_change, subject};
+use crate::config::Config;
 use crate::interface::{Level, Output, saved};
 use crate::node::Node;
-use crate::predefined::{self, Predefined};
+use crate::predefined;
 use crate::usage::wanted;
 use charging::{Cause, Cdr, Conditions, Reading};
 use machine::{Clock, Time};
@@ -64,14 +65,17 @@ pub(crate) fn look(
 }
 
 /// What a modification changes of the conditions a session is charged under.
-fn conditions(before: &SessionRecord, after: &SessionRecord, table: &Predefined) -> Conditions {
+fn conditions(before: &SessionRecord, after: &SessionRecord, config: &Config) -> Conditions {
     let mut conditions = Conditions::default();
-    let rated = |record: &SessionRecord| predefined::with_qer(record.extras.as_deref(), table);
+    let rated = |record: &SessionRecord| predefined::with_qer(record.extras.as_deref(), &config.predefined);
     let changes_qos = before.rules.qers != after.rules.qers
         || moves_to_other_qers(&before.rules, &after.rules)
         || rated(before) != rated(after);
     if changes_qos {
         conditions = conditions.and(Conditions::QOS_CHANGE);
+    }
+    if rule_change::is_one(before, after, config) {
+        conditions = conditions.and(Conditions::RULE_CHANGE);
     }
     let charged = before.charging.as_ref();
     let old = charged.map(|it| &it.account.session().serving_nodes[..]).unwrap_or_default();
@@ -125,7 +129,7 @@ impl Node {
     pub(crate) fn ask_before_change(&mut self, seid: Seid, after: &SessionRecord) {
         let Some(charging) = &self.config.charging else { return };
         let Some(session) = self.sessions.get(seid).filter(|it| it.record.charging.is_some()) else { return };
-        if conditions(&session.record, after, &self.config.predefined).is_empty() {
+        if conditions(&session.record, after, &self.config).is_empty() {
             return;
         }
         let urrs = meters::unheard(&session.record, charging, u64::MAX);
@@ -145,7 +149,7 @@ impl Node {
         };
         let record = &mut session.record;
         let readings = meters::readings(record, Some(charging));
-        let conditions = conditions(record, after, &self.config.predefined);
+        let conditions = conditions(record, after, &self.config);
         let charged = record.charging.as_mut().filter(|_| !conditions.is_empty());
         let closed = charged.map(|it| it.account.change(&readings, conditions, (&charging.policy, now_ms)));
         Before { readings, closed: closed.unwrap_or_default() }

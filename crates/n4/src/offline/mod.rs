@@ -8,6 +8,7 @@
 //! | `meters` | what is charged: control planes' URRs, and our own where they have none; what was counted |
 //! | `subject` | whom: what a session's request and rules say of its user |
 //! | `closing` | when: times, changes, ends |
+//! | `rule_change` | which changes of a control plane's rules are one of what is charged |
 //!
 //! A record is closed in the same breath as the session's account says so; both are saved in one transaction.
 
@@ -15,6 +16,7 @@ mod anew;
 mod closing;
 mod content;
 mod meters;
+mod rule_change;
 mod subject;
 
 pub(crate) use anew::Changing;

@@ -19,6 +19,7 @@ mod capabilities;
 mod captures;
 mod chaos;
 mod charging;
+mod charging_changes;
 mod charging_files;
 mod charging_lives;
 mod charging_records;

@@ -1,0 +1,157 @@
+//! What a control plane's change of rules is to charging: whether a PDR that is charged takes other packets than before, or
+//! others become of them. What was used until then is told apart from what is used afterwards.
+//!
+//! Most changes are of users who move, sleep and wake up: tunnels of ours and of the radio's, buffering, and how it is told
+//! of. None of that is another service. PDRs that come or go are none either: who is charged by them is another meter, or
+//! the same goes on.
+
+use crate::config::Config;
+use crate::predefined;
+use charging::Rating;
+use rules::{ApplyAction, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeader};
+use rules::{OuterHeaderCreation, Pdi, Pdr, PdrId, Rules, limits};
+use session::SessionRecord;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// Whether a PDR that stays and is charged matches otherwise, takes its turn otherwise, or its packets are dealt with otherwise.
+/// Rates and meters are not looked at.
+pub(super) fn is_one(before: &SessionRecord, after: &SessionRecord, config: &Config) -> bool {
+    let Some(charging) = &config.charging else { return false };
+    let (old, new) = (&before.rules, &after.rules);
+    if old.pdrs == new.pdrs && old.fars == new.fars {
+        return false;
+    }
+    let (old_fars, new_fars) = (fars(old), fars(new));
+    let staying = staying(old, new);
+    let keyed = predefined::with_key(before.extras.as_deref(), &config.predefined);
+    let is_charged = |pdr: &Pdr| is_charged(pdr, &charging.rating, &keyed);
+    let does_otherwise = |old: &Pdr, new: &Pdr| {
+        let fars = old_fars.get(&old.far).zip(new_fars.get(&new.far));
+        let is_to_user = new.pdi.source_interface != Interface::Access;
+        fars.is_some_and(|(old, new)| is_done_otherwise(old, new, is_to_user))
+    };
+    let changes =
+        |(old, new): &(&Pdr, &Pdr)| matches_otherwise(&old.pdi, &new.pdi) || does_otherwise(old, new);
+    staying.iter().any(|pair| changes(pair) && is_charged(pair.0))
+        || reordered(&staying).into_iter().any(is_charged)
+}
+
+fn fars(rules: &Rules) -> BTreeMap<FarId, &Far> {
+    rules.fars.iter().map(|far| (far.id, far)).collect()
+}
+
+/// PDRs that are there before and after, as they were and as they are.
+fn staying<'a>(before: &'a Rules, after: &'a Rules) -> Vec<(&'a Pdr, &'a Pdr)> {
+    let new: BTreeMap<PdrId, &Pdr> = after.pdrs.iter().map(|pdr| (pdr.id, pdr)).collect();
+    before.pdrs.iter().filter_map(|old| Some((old, *new.get(&old.id)?))).collect()
+}
+
+/// Whether packets of a PDR count under a key: of a URR that is mapped, or by a meter of ours (`meters::measure`). `keyed` are those
+/// that predefined rules bring a key to.
+fn is_charged(pdr: &Pdr, rating: &Rating, keyed: &BTreeSet<PdrId>) -> bool {
+    let is_mapped = pdr.urrs.iter().any(|urr| rating.key_of(urr.0).is_some());
+    let is_split = pdr.pdi.application.is_none() && !rating.content().is_empty();
+    let has_meter = rating.default_key().is_some() || is_split || keyed.contains(&pdr.id);
+    is_mapped || (has_meter && pdr.urrs.len() < limits::URRS_PER_PDR)
+}
+
+/// Whether it is about other packets. The tunnel they come in is another where the user's session has moved, and a network counts
+/// only outside of tunnels. Lists are of things any of which may match, in whatever order.
+fn matches_otherwise(before: &Pdi, after: &Pdi) -> bool {
+    let Pdi {
+        source_interface,
+        instance,
+        f_teid,
+        ue_ipv4,
+        ue_ipv6,
+        framed_routes,
+        qfis,
+        sdf_filters,
+        application,
+        ethernet,
+    } = before;
+    let is_in_tunnel = f_teid.is_some();
+    *source_interface != after.source_interface
+        || is_in_tunnel != after.f_teid.is_some()
+        || (!is_in_tunnel && *instance != after.instance)
+        || (ue_ipv4, ue_ipv6) != (&after.ue_ipv4, &after.ue_ipv6)
+        || !are_same(framed_routes, &after.framed_routes)
+        || !are_same(qfis, &after.qfis)
+        || !are_same(sdf_filters, &after.sdf_filters)
+        || (application, ethernet) != (&after.application, &after.ethernet)
+}
+
+fn are_same<T: Eq>(one: &[T], other: &[T]) -> bool {
+    let all_in = |one: &[T], other: &[T]| one.iter().all(|item| other.contains(item));
+    one == other || (all_in(one, other) && all_in(other, one))
+}
+
+/// PDRs whose turn among those of their side is another, and those in between: other packets may be left to them. Numbers that
+/// change and leave the order as it is are nothing to packets.
+fn reordered<'a>(staying: &[(&'a Pdr, &'a Pdr)]) -> Vec<&'a Pdr> {
+    if staying.iter().all(|(old, new)| old.precedence == new.precedence) {
+        return vec![];
+    }
+    let turn = |pdr: &Pdr| (pdr.pdi.source_interface, pdr.precedence, pdr.id);
+    let (mut before, mut after) = (staying.to_vec(), staying.to_vec());
+    before.sort_unstable_by_key(|(old, _)| turn(old));
+    after.sort_unstable_by_key(|(_, new)| turn(new));
+    let is_moved = |(one, other): &(&(&Pdr, &Pdr), &(&Pdr, &Pdr))| one.0.id != other.0.id;
+    let pairs = || before.iter().zip(&after);
+    let first = pairs().take_while(|pair| !is_moved(pair)).count();
+    let last = before.len() - pairs().rev().take_while(|pair| !is_moved(pair)).count();
+    before.iter().take(last).skip(first).map(|(old, _)| *old).collect()
+}
+
+/// Whether a FAR does something else to packets than the one before. Copies do not count: nobody is to see from records that
+/// a user is copied (TS 33.127 lawful interception).
+fn is_done_otherwise(before: &Far, after: &Far, is_to_user: bool) -> bool {
+    match (lets_none_pass(before, is_to_user), lets_none_pass(after, is_to_user)) {
+        (true, true) => false,
+        (true, false) => !is_way_to_radio_found(before, after),
+        (false, true) => true,
+        (false, false) => {
+            let ways = before.forwarding.as_ref().map(way).zip(after.forwarding.as_ref().map(way));
+            ways.is_some_and(|(old, new)| old != new)
+                || before.redirect != after.redirect
+                || before.enrichment != after.enrichment
+        }
+    }
+}
+
+/// Not so of a user who sleeps: packets to him are kept, or dropped and told of (NOCP), until he wakes up.
+const fn lets_none_pass(far: &Far, is_to_user: bool) -> bool {
+    match far.apply_action {
+        ApplyAction::Forward | ApplyAction::Buffer => false,
+        ApplyAction::Drop => !(far.notify && is_to_user),
+        ApplyAction::Reset => true,
+    }
+}
+
+/// Control planes have packets to the user dropped until the radio's end of the tunnel is known: then the session begins, and no
+/// other service does.
+fn is_way_to_radio_found(before: &Far, after: &Far) -> bool {
+    let leads_to_radio = |to: &ForwardingParameters| to.destination_interface == Interface::Access;
+    before.id == after.id
+        && before.forwarding.is_none()
+        && after.forwarding.as_ref().is_some_and(leads_to_radio)
+}
+
+/// Where packets go, and marked how: the side; the network of those that leave outside of tunnels; the node at the other end of a
+/// tunnel, and its port where the tunnel is of UDP alone; the DSCP. Which node of the radio network it is, is where the user is, and
+/// charged as that.
+type Way = (Interface, Option<Instance>, Option<(IpAddr, Option<u16>)>, Option<u8>);
+
+fn way(to: &ForwardingParameters) -> Way {
+    let ForwardingParameters { destination_interface, instance, outer_header_creation, dscp } = *to;
+    let end = |tunnel: OuterHeaderCreation| match tunnel.header {
+        OuterHeader::Gtpu(_) => (tunnel.address, None),
+        OuterHeader::Udp(port) => (tunnel.address, Some(port)),
+    };
+    if destination_interface == Interface::Access {
+        return (destination_interface, None, None, dscp);
+    }
+    let network = outer_header_creation.is_none().then_some(instance);
+    (destination_interface, network, outer_header_creation.map(end), dscp)
+}
