@@ -103,8 +103,10 @@ fn least() -> Cdr {
 /// As many containers as a record may have, and then some: its length needs three octets. Its user has names that only 5G
 /// knows.
 fn long() -> Cdr {
+    let changes = [Conditions::QOS_CHANGE, Conditions::RULE_CHANGE].into_iter().cycle();
     let containers = (0..300)
-        .map(|at| Container { serving_nodes: vec![], ..container(at + 1, Some(at), Conditions::QOS_CHANGE) });
+        .zip(changes)
+        .map(|(at, change)| Container { serving_nodes: vec![], ..container(at + 1, Some(at), change) });
     let containers = containers.collect();
     let user = User {
         supi: Some("gci-00-00-5E-00-53-01@5gc.example".to_owned()),

@@ -25,6 +25,22 @@ from pycrate_asn1dir import CDR
 
 HERE = pathlib.Path(__file__).parent
 
+# What a condition of JSON Lines is in TS 32.298: in ServiceConditionChange, and as an SMFTrigger.
+CONDITIONS = {
+    "qos_change": ("qoSChange", "qoSChange"),
+    "serving_node_change": ("sGSNChange", "servingNodeChange"),
+    "tariff_switch": ("tariffTimeSwitch", "tariffTimeChange"),
+    "service_stop": ("serviceStop", "terminationOfServiceDataFlow"),
+    "session_end": ("pDPContextRelease", "endOfPDUSession"),
+    "time_limit": ("timeLimit", "pDUSessionExpiryDataTimeLimit"),
+    "volume_limit": ("volumeLimit", "pDUSessionExpiryDataVolumeLimit"),
+    "max_changes": ("recordClosure", "pDUSessionExpiryChangeChargingConditions"),
+    "abnormal_release": ("pDPContextRelease", "abnormalRelease"),
+    "management_intervention": ("recordClosure", "managementIntervention"),
+    "configuration_change": ("configurationChange", "managementIntervention"),
+    "rule_change": ("configurationChange", "terminationOfServiceDataFlow"),
+}
+
 
 def cdrs(octets):
     """Header values and CDRs of a file."""
@@ -82,6 +98,30 @@ def nodes_of_json(record):
     return record["serving_nodes"], of_containers
 
 
+def conditions_of_json(record, place):
+    """Why each container was closed, as the format says it that is at that place of CONDITIONS; by its number."""
+    names = {it["sequence"]: [CONDITIONS[name][place] for name in it["conditions"]] for it in record["containers"]}
+    return {number: sorted(set(all_of_it)) for number, all_of_it in names.items()}
+
+
+def conditions_of_pgw(octets):
+    record = CDR.GPRSChargingDataTypes.GPRSRecord
+    record.from_ber(octets)
+    bits = CDR.GPRSChargingDataTypes.ServiceConditionChange._cont
+    containers = record.get_val()[1].get("listOfServiceData", [])
+
+    def names(value, length):
+        return sorted(name for name, bit in bits.items() if bit < length and value >> (length - 1 - bit) & 1)
+
+    return {it["localSequenceNumber"]: names(*it["serviceConditionChange"]) for it in containers}
+
+
+def conditions_of_chf(record, numbers):
+    names = {number: name for name, number in numbers.items()}
+    containers = [it for group in record.get("listOfMultipleUnitUsage", []) for it in group["usedUnitContainers"]]
+    return {it["localSequenceNumber"]: sorted(names[number] for _, number in it["triggers"]) for it in containers}
+
+
 def of_pgw(octets):
     record = CDR.GPRSChargingDataTypes.GPRSRecord
     record.from_ber(octets)
@@ -130,26 +170,27 @@ def of_tshark(all_octets):
 
 
 def pycrate_compiled(text):
-    """CHFRecord of the module in `text`."""
+    """CHFRecord of the module in `text`, and the numbers of its triggers."""
     with tempfile.TemporaryDirectory() as folder:
         compile_text(text)
         generate_modules(PycrateGenerator, f"{folder}/chf_subset.py")
         sys.path.insert(0, folder)
         module = importlib.import_module("chf_subset")
-    return module.CHFSubset.CHFRecord
+    return module.CHFSubset.CHFRecord, module.CHFSubset.SMFTrigger._cont
 
 
 def main():
     files = [pathlib.Path(name) for name in sys.argv[1:]] or sorted(HERE.glob("*_-_*"))
-    told, nodes = {}, {}
+    told, nodes, conditions = {}, {}, {}
     for path in files:
         if path.suffix == ".jsonl":
             for record in map(json.loads, path.read_text().splitlines()):
                 seen = of_json(record)
                 told[seen[0]], nodes[seen[0]] = seen, nodes_of_json(record)
+                conditions[seen[0]] = [conditions_of_json(record, place) for place in (0, 1)]
     text = (HERE / "chf.asn1").read_text()
     strict = asn1tools.compile_string(text, "ber")
-    compiled = pycrate_compiled(text)
+    compiled, triggers = pycrate_compiled(text)
     for path in files:
         if path.suffix == ".jsonl":
             continue
@@ -158,18 +199,21 @@ def main():
             of_openssl(octets)
             if number == 7:
                 seen = of_pgw(octets)
+                why, place = conditions_of_pgw(octets), 0
                 if told:
                     assert nodes[seen[0]] == nodes_of_pgw(octets), (nodes[seen[0]], nodes_of_pgw(octets))
             else:
                 assert number == 20, number
                 kind, record = strict.decode("CHFRecord", octets)
                 seen = of_chf(record)
+                why, place = conditions_of_chf(record, triggers), 1
                 compiled.from_ber(octets)
                 assert of_chf(compiled.get_val()[1]) == seen
                 # What is in the record and not in chf.asn1 would be lost on the way back.
                 assert len(strict.encode("CHFRecord", (kind, record))) == len(octets)
             if told:
                 assert told[seen[0]] == seen, (told.get(seen[0]), seen)
+                assert conditions[seen[0]][place] == why, (conditions[seen[0]][place], why)
         if found and found[0][0] == 7:
             shown = of_tshark([octets for _, octets in found if len(octets) < 60_000])
             assert "Malformed" not in shown and "BER Error" not in shown, shown[-3000:]
