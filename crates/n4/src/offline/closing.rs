@@ -8,7 +8,7 @@ use crate::predefined;
 use crate::usage::wanted;
 use charging::{Cause, Cdr, Conditions, Reading};
 use machine::{Clock, Time};
-use rules::{PdrId, QerId, Rules, Seid, UrrId};
+use rules::{PdrId, Qer, QerId, Rules, Seid, UrrId};
 use session::{SessionRecord, UsageRecord};
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ pub(crate) fn look(
 fn conditions(before: &SessionRecord, after: &SessionRecord, config: &Config) -> Conditions {
     let mut conditions = Conditions::default();
     let rated = |record: &SessionRecord| predefined::with_qer(record.extras.as_deref(), &config.predefined);
-    let changes_qos = before.rules.qers != after.rules.qers
+    let changes_qos = changes_qers(&before.rules, &after.rules)
         || moves_to_other_qers(&before.rules, &after.rules)
         || rated(before) != rated(after);
     if changes_qos {
@@ -85,6 +85,16 @@ fn conditions(before: &SessionRecord, after: &SessionRecord, config: &Config) ->
         conditions = conditions.and(Conditions::SERVING_NODE_CHANGE);
     }
     conditions
+}
+
+/// Whether a QER that stays is another than it was, wherever it stands: control planes create again what is there. One that comes
+/// or goes is a change to the PDRs that name it.
+fn changes_qers(before: &Rules, after: &Rules) -> bool {
+    if before.qers == after.qers {
+        return false;
+    }
+    let qers: BTreeMap<QerId, &Qer> = before.qers.iter().map(|qer| (qer.id, qer)).collect();
+    after.qers.iter().any(|qer| qers.get(&qer.id).is_some_and(|old| *old != qer))
 }
 
 /// Whether a PDR that stays goes by other QERs.

@@ -8,8 +8,10 @@
 use crate::config::Config;
 use crate::predefined;
 use charging::Rating;
-use rules::{ApplyAction, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeader};
-use rules::{OuterHeaderCreation, Pdi, Pdr, PdrId, Rules, limits};
+use rules::{
+    ApplyAction, EthernetFilter, EthernetPdi, Far, FarId, ForwardingParameters, Instance, Interface,
+};
+use rules::{OuterHeader, OuterHeaderCreation, Pdi, Pdr, PdrId, Rules, limits};
 use session::SessionRecord;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -79,7 +81,13 @@ fn matches_otherwise(before: &Pdi, after: &Pdi) -> bool {
         || !are_same(framed_routes, &after.framed_routes)
         || !are_same(qfis, &after.qfis)
         || !are_same(sdf_filters, &after.sdf_filters)
-        || (application, ethernet) != (&after.application, &after.ethernet)
+        || *application != after.application
+        || ethernet.is_some() != after.ethernet.is_some()
+        || !are_same(frame_filters(ethernet.as_deref()), frame_filters(after.ethernet.as_deref()))
+}
+
+fn frame_filters(ethernet: Option<&EthernetPdi>) -> &[EthernetFilter] {
+    ethernet.map(|ethernet| &*ethernet.filters).unwrap_or_default()
 }
 
 fn are_same<T: Eq>(one: &[T], other: &[T]) -> bool {

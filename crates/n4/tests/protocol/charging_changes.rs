@@ -186,7 +186,32 @@ fn packets_for_another_network_are_told_apart() {
     let expected = told(config.clone(), establishment(), vec![leads(1, ims.clone())]);
     assert_eq!(expected, SPLIT);
     // Of what leaves in a tunnel it says nothing.
-    assert_eq!(told(config, establishment(), vec![leads(2, ims)]), WHOLE);
+    assert_eq!(told(config.clone(), establishment(), vec![leads(2, ims)]), WHOLE);
+    let from_ims = |pdi| Pdi { network_instance: named("ims"), ..pdi };
+    let of_user = Pdi { ue_ip_addresses: vec![smf::ue(smf::UE)], ..smf::pdi(SourceInterface::Core) };
+    let update = UpdatePdr { pdi: Some(from_ims(of_user)), ..UpdatePdr::new(2) };
+    assert_eq!(told(config.clone(), establishment(), vec![of_pdr(update)]), SPLIT);
+    // Nor of what comes in one.
+    assert_eq!(told(config, establishment(), vec![about(from_ims(service(&[DNS, WEB])))]), WHOLE);
+}
+
+#[test]
+fn frames_that_a_rule_was_not_about_are_told_apart() {
+    let filters = |types: &[u16]| {
+        let filter =
+            |ethertype: &u16| EthernetPacketFilter { ethertype: Some(*ethertype), ..Default::default() };
+        let ethernet_packet_filters = types.iter().map(filter).collect();
+        Pdi { ethernet_packet_filters, ..smf::pdi(SourceInterface::Core) }
+    };
+    let change = |types: &[u16]| {
+        let mut request = crate::ethernet::ethernet(77);
+        request.create_pdrs[1].pdi.ethernet_packet_filters =
+            filters(&[0x0800, 0x0806]).ethernet_packet_filters;
+        let update = UpdatePdr { pdi: Some(filters(types)), ..UpdatePdr::new(2) };
+        told(charging(Policy::default()), request, vec![of_pdr(update)])
+    };
+    assert_eq!(change(&[0x0800, 0x86DD]), SPLIT);
+    assert_eq!(change(&[0x0806, 0x0800]), WHOLE);
 }
 
 #[test]
@@ -253,10 +278,29 @@ fn what_is_said_again_or_in_another_order_splits_nothing() {
     splits_nothing("the PDR", again);
 }
 
+/// As control planes do that create in each modification what they have created before.
+#[test]
+fn a_qer_that_is_created_as_it_is_splits_nothing() {
+    let mut request = establishment();
+    request.create_qers = vec![smf::qer(8), smf::qer(9)];
+    request.create_pdrs[2].qer_ids = vec![8, 9];
+    let change = |qer| {
+        let step = Request { create_qers: vec![qer], ..Request::default() };
+        told(charging(Policy::default()), request.clone(), vec![step])
+    };
+    assert_eq!(change(smf::qer(8)), WHOLE);
+    let slower = Some(Rates { uplink_kbps: 1, downlink_kbps: 1 });
+    let expected = [(1, Conditions::QOS_CHANGE), (2, Conditions::SESSION_END)];
+    assert_eq!(change(request::qer(8, slower, Some(9))), expected);
+}
+
 #[test]
 fn rules_that_come_and_go_split_nothing() {
     let create_pdrs = vec![CreatePdr { precedence: Some(50), ..smf::uplink(9, smf::given(7)) }];
-    splits_nothing("a new one", Request { create_pdrs, ..Request::default() });
+    splits_nothing("a new one", Request { create_pdrs: create_pdrs.clone(), ..Request::default() });
+    let create_qers = vec![smf::qer(9)];
+    let rated = create_pdrs.into_iter().map(|pdr| CreatePdr { qer_ids: vec![9], ..pdr }).collect();
+    splits_nothing("with its rate", Request { create_pdrs: rated, create_qers, ..Request::default() });
     splits_nothing("one that goes", request::removals(&[3], &[], &[]));
 }
 

@@ -14,7 +14,7 @@ const A: Mac = [2, 0, 0, 0, 0, 1];
 const B: Mac = [2, 0, 0, 0, 0, 2];
 
 /// As SMFs ask for it: PDN type Ethernet, and the downlink PDR is of all frames of the session.
-fn ethernet(cp_seid: u64) -> SessionEstablishmentRequest {
+pub(crate) fn ethernet(cp_seid: u64) -> SessionEstablishmentRequest {
     let mut request = establishment(cp_seid);
     request.pdn_type = Some(PdnType::Ethernet);
     let pdi = &mut request.create_pdrs[1].pdi;
