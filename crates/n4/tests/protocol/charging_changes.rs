@@ -123,7 +123,13 @@ fn packets_that_a_rule_was_not_about_are_told_apart() {
     let of_user = |pdi| of_pdr(UpdatePdr { pdi: Some(pdi), ..UpdatePdr::new(2) });
     splits("a network behind the user", of_user(framed));
     splits("another address", of_user(Pdi { carried: vec![], ..other_user }));
-    // TS 29.244 7.5.4.2 has no other way to say it where a PDR's side changes.
+    let lan = Pdi { source_interface: SourceInterface::SgiLan, ..service(&[DNS, WEB]) };
+    splits("another side", about(lan));
+    let f_teid = Some(smf::given(9));
+    let tunnel = Pdi { f_teid, ue_ip_addresses: vec![smf::ue(smf::UE)], ..smf::pdi(SourceInterface::Core) };
+    let outer_header_removal = Some(OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IP));
+    let n9 = UpdatePdr { pdi: Some(tunnel), outer_header_removal, ..UpdatePdr::new(2) };
+    splits("from a tunnel", of_pdr(n9));
     let again = Request {
         remove_pdrs: vec![RemovePdr::new(3)],
         create_pdrs: vec![service_pdr(&[MAIL])],
@@ -223,7 +229,13 @@ fn a_drop_that_ends_is_told_apart_but_for_the_way_to_the_radio() {
     assert_eq!(told(config(), blocked, vec![open]), SPLIT);
     let mut begun = establishment();
     begun.create_fars[1] = smf::far(2, DROP, None);
-    assert_eq!(told(config(), begun, vec![smf::path_switch(5)]), WHOLE);
+    assert_eq!(told(config(), begun.clone(), vec![smf::path_switch(5)]), WHOLE);
+    // Another FAR is another rule.
+    let another =
+        ForwardingParameters { outer_header_creation: Some(smf::tunnel(5)), ..smf::forwarding(TO_USER) };
+    let update = UpdatePdr { far_id: Some(9), ..UpdatePdr::new(2) };
+    let create_fars = vec![smf::far(9, FORW, Some(another))];
+    assert_eq!(told(config(), begun, vec![Request { create_fars, ..of_pdr(update) }]), SPLIT);
 }
 
 #[test]
@@ -235,7 +247,8 @@ fn a_user_who_sleeps_and_wakes_up_splits_nothing() {
     }
     splits_nothing("uplink packets kept", acts(1, BUFF));
     splits_nothing("another tunnel of the same node", smf::path_switch(6));
-    let bar = Request { create_bar: Some(CreateBar::new(1)), ..acts(2, BUFF | NOCP) };
+    let mut bar = Request { create_bar: Some(CreateBar::new(1)), ..acts(2, BUFF | NOCP) };
+    bar.update_fars[0].bar_id = Some(1);
     splits_nothing("by a BAR", bar);
     let tunnel = Pdi { f_teid: Some(smf::given(8)), ..service(&[DNS, WEB]) };
     splits_nothing("another tunnel of ours", about(tunnel));
@@ -321,6 +334,31 @@ fn rules_that_nothing_is_charged_by_split_nothing() {
     // One that is not charged goes before those that are.
     request.create_pdrs[2].urr_ids = vec![2];
     assert_eq!(told(config, request, vec![precedences(&[(3, 300)])]), SPLIT);
+}
+
+/// A PDR that names so many URRs has no room for a meter of ours.
+#[test]
+fn a_rule_that_no_meter_has_room_in_splits_nothing() {
+    let mut request = establishment();
+    request.create_urrs = (1..=8).map(|id| urr(id, 0)).collect();
+    request.create_pdrs[2].urr_ids = (1..=8).collect();
+    let change = || vec![about(service(&[MAIL]))];
+    assert_eq!(told(charging(Policy::default()), request.clone(), change()), WHOLE);
+    request.create_pdrs[2].urr_ids.pop();
+    assert_eq!(told(charging(Policy::default()), request, change()), SPLIT);
+}
+
+/// Of content rules, too, where nothing else is charged: but by those no PDR is that names an application.
+#[test]
+fn a_rule_that_is_charged_under_the_keys_of_content_rules_is_charged() {
+    let rating = Rating::new(None, vec![], [key(30)]).unwrap().with_content([key(30)]);
+    let charged = Charging { rating, policy: Policy::default() };
+    let config = Config { charging: Some(charged), ..charging(Policy::default()) };
+    let mut request = establishment();
+    let change = || vec![about(service(&[MAIL]))];
+    assert_eq!(told(config.clone(), request.clone(), change()), SPLIT);
+    request.create_pdrs[2].pdi.application_id = Some(b"video".to_vec());
+    assert_eq!(told(config, request, change()), WHOLE);
 }
 
 /// The key of a predefined rule is that of the PDR that activates it.
