@@ -115,10 +115,15 @@ fn reordered<'a>(staying: &[(&'a Pdr, &'a Pdr)]) -> Vec<&'a Pdr> {
 /// Whether a FAR does something else to packets than the one before. Copies do not count: nobody is to see from records that
 /// a user is copied (TS 33.127 lawful interception).
 fn is_done_otherwise(before: &Far, after: &Far, is_to_user: bool) -> bool {
-    match (lets_none_pass(before, is_to_user), lets_none_pass(after, is_to_user)) {
+    let may_wait = |far: &Far| is_to_user && (far.notify || (before.id == after.id && is_without_radio(far)));
+    let lets_none_pass = |far: &Far| match far.apply_action {
+        ApplyAction::Forward | ApplyAction::Buffer => false,
+        ApplyAction::Drop => !may_wait(far),
+        ApplyAction::Reset => true,
+    };
+    match (lets_none_pass(before), lets_none_pass(after)) {
         (true, true) => false,
-        (true, false) => !is_way_to_radio_found(before, after),
-        (false, true) => true,
+        (true, false) | (false, true) => true,
         (false, false) => {
             let ways = before.forwarding.as_ref().map(way).zip(after.forwarding.as_ref().map(way));
             ways.is_some_and(|(old, new)| old != new)
@@ -128,22 +133,12 @@ fn is_done_otherwise(before: &Far, after: &Far, is_to_user: bool) -> bool {
     }
 }
 
-/// Not so of a user who sleeps: packets to him are kept, or dropped and told of (NOCP), until he wakes up.
-const fn lets_none_pass(far: &Far, is_to_user: bool) -> bool {
-    match far.apply_action {
-        ApplyAction::Forward | ApplyAction::Buffer => false,
-        ApplyAction::Drop => !(far.notify && is_to_user),
-        ApplyAction::Reset => true,
-    }
-}
-
-/// Control planes have packets to the user dropped until the radio's end of the tunnel is known: then the session begins, and no
-/// other service does.
-fn is_way_to_radio_found(before: &Far, after: &Far) -> bool {
-    let leads_to_radio = |to: &ForwardingParameters| to.destination_interface == Interface::Access;
-    before.id == after.id
-        && before.forwarding.is_none()
-        && after.forwarding.as_ref().is_some_and(leads_to_radio)
+/// Control planes have packets to a user dropped as long as no tunnel to the radio is known; of one who sleeps others are told
+/// (NOCP). Then a session begins or rests, and no other service does.
+fn is_without_radio(far: &Far) -> bool {
+    far.forwarding
+        .as_ref()
+        .is_none_or(|to| to.destination_interface == Interface::Access && to.outer_header_creation.is_none())
 }
 
 /// Where packets go, and marked how: the side; the network of those that leave outside of tunnels; the node at the other end of a

@@ -2,8 +2,10 @@
 //! accept what it accepted, and the data plane holds what came of it.
 
 use crate::common::{Lab, US, at, config, pcap, smf};
+use ::charging::{Conditions, Policy};
 use n4::{Config, GtpuAddress};
 use pfcp::{Body, Cause, CreatedPdr, FTeid, Message, UsageReport};
+use rules::Seid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -75,13 +77,16 @@ struct Stand {
     /// What we answered, by request, and not heard yet what was answered then.
     answers: BTreeMap<(Ipv4Addr, u32), (u8, Answer)>,
     counts: Counts,
+    /// Users send a packet before each change.
+    is_used: bool,
 }
 
 impl Stand {
     fn new(config: Config) -> Self {
         let (by_request, by_seid) = (BTreeMap::new(), BTreeMap::new());
+        let is_used = config.charging.is_some();
         let lab = Lab::new(config);
-        Self { lab, by_request, by_seid, answers: BTreeMap::new(), counts: Counts::new() }
+        Self { lab, by_request, by_seid, answers: BTreeMap::new(), counts: Counts::new(), is_used }
     }
 
     fn ask(&mut self, from: Ipv4Addr, mut message: Message) {
@@ -95,6 +100,9 @@ impl Stand {
         }
         let recorded = message.seid.unwrap_or(0);
         message.seid = message.seid.map(|_| self.by_seid.get(&recorded).copied().unwrap_or(recorded));
+        if let (Some(seid), true) = (message.seid, self.is_used) {
+            self.lab.traffic(Seid(seid), (1, 0), true);
+        }
         let key = (from, message.sequence);
         self.lab.receive(at(from), &pfcp::encode(&message));
         let answer =
@@ -131,7 +139,7 @@ impl Stand {
 }
 
 /// At the address the control planes expect GTP-U at, where they give endpoints themselves.
-fn config_for(datagrams: &[Datagram], user_plane: Ipv4Addr) -> Config {
+fn config_for(config: Config, datagrams: &[Datagram], user_plane: Ipv4Addr) -> Config {
     let given = datagrams.iter().filter(|(_, to, _)| *to == user_plane).find_map(|(.., message)| {
         let Body::SessionEstablishmentRequest(request) = &message.body else { return None };
         request.create_pdrs.iter().find_map(|pdr| match pdr.pdi.f_teid {
@@ -139,16 +147,18 @@ fn config_for(datagrams: &[Datagram], user_plane: Ipv4Addr) -> Config {
             _ => None,
         })
     });
-    given.map_or(config(), |given| Config { gtpu: vec![GtpuAddress::access(given)], ..config() })
+    let gtpu = given.map_or(config.gtpu.clone(), |given| vec![GtpuAddress::access(given)]);
+    Config { gtpu, ..config }
 }
 
-fn replay(file: &Path) -> Counts {
+fn replay(file: &Path, config: &Config) -> Vec<Stand> {
     let datagrams = pcap::udp_datagrams(file, pfcp::PORT).into_iter();
     let decoded = datagrams.map(|(from, to, bytes)| (from, to, pfcp::decode(&bytes).unwrap()));
     let datagrams: Vec<Datagram> = decoded.collect();
     let made = datagrams.iter().filter(|(.., message)| message.body.message_type() == 50);
     let user_planes: BTreeSet<Ipv4Addr> = made.map(|(_, to, _)| *to).collect();
-    let stands = user_planes.into_iter().map(|it| (it, Stand::new(config_for(&datagrams, it))));
+    let stand = |it| Stand::new(config_for(config.clone(), &datagrams, it));
+    let stands = user_planes.into_iter().map(|it| (it, stand(it)));
     let mut stands: BTreeMap<Ipv4Addr, Stand> = stands.collect();
     for (from, to, message) in datagrams {
         if let Some(stand) = stands.get_mut(&to).filter(|_| is_request(&message.body)) {
@@ -163,8 +173,12 @@ fn replay(file: &Path) -> Counts {
         assert_eq!(stand.lab.in_force, stand.lab.desired(), "{}", file.display());
         assert!(stand.lab.trace.iter().any(|(from, ..)| *from == at(US)));
     }
+    stands.into_values().collect()
+}
+
+fn sum(stands: Vec<Stand>) -> Counts {
     let mut sum = Counts::new();
-    for (kind, counts) in stands.into_values().flat_map(Stand::counts) {
+    for (kind, counts) in stands.into_iter().flat_map(Stand::counts) {
         let all = sum.entry(kind).or_default();
         all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
     }
@@ -202,12 +216,43 @@ const RECORDED: [(&str, &[Fact]); 6] = [
 #[test]
 fn every_recorded_request_is_answered_as_it_was() {
     for file in pcap::captures() {
-        let counts = replay(&file);
+        let counts = sum(replay(&file, &config()));
         let name = file.file_name().unwrap().to_string_lossy();
         match RECORDED.iter().find(|(known, _)| *known == name) {
             Some((_, recorded)) => assert_eq!(counts, recorded.iter().copied().collect(), "{name}"),
             // Another conversation, whose facts nobody has written down.
             None => assert!(counts.get(&50).is_some_and(|count| count[0] > 0), "{name}: {counts:?}"),
+        }
+    }
+}
+
+/// What closed containers: how many, but for those that were closed by the end of a session.
+fn closed(stands: Vec<Stand>) -> BTreeMap<Vec<&'static str>, usize> {
+    let mut all = BTreeMap::new();
+    for mut stand in stands {
+        let open: Vec<Seid> = stand.lab.in_force.keys().copied().collect();
+        open.into_iter().for_each(|session| drop(stand.lab.delete(session)));
+        let containers = stand.lab.cdrs.iter().flat_map(|cdr| &cdr.containers);
+        for one in containers.filter(|one| one.conditions != Conditions::SESSION_END) {
+            *all.entry(one.conditions.names().collect()).or_default() += 1;
+        }
+    }
+    all
+}
+
+/// What real control planes do of themselves is no change of what is charged, but where it is: filters of dedicated bearers come
+/// and go with calls, each with its rates or without.
+#[test]
+fn recorded_changes_split_what_is_charged_where_it_is_another_service() {
+    let config = crate::charging::charging(Policy::default());
+    for file in pcap::captures() {
+        let closed = closed(replay(&file, &config));
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        println!("{name}: {closed:?}");
+        if RECORDED.iter().any(|(known, _)| *known == name) {
+            let of_rules = closed.iter().filter(|(why, _)| why.contains(&"rule_change"));
+            let expected = if name == "o5-volte.pcap" { 3 } else { 0 };
+            assert_eq!(of_rules.map(|(_, count)| count).sum::<usize>(), expected, "{name}: {closed:?}");
         }
     }
 }

@@ -230,6 +230,14 @@ fn a_drop_that_ends_is_told_apart_but_for_the_way_to_the_radio() {
     let mut begun = establishment();
     begun.create_fars[1] = smf::far(2, DROP, None);
     assert_eq!(told(config(), begun.clone(), vec![smf::path_switch(5)]), WHOLE);
+    // As one control plane has packets kept before there is a tunnel.
+    let mut kept = begun.clone();
+    kept.create_fars[1] = smf::far(2, DROP, Some(smf::forwarding(TO_USER)));
+    assert_eq!(told(config(), kept, vec![acts(2, BUFF | NOCP)]), WHOLE);
+    let no_tunnel = vec![RawIe { ie: ie::OUTER_HEADER_CREATION, value: vec![] }];
+    let mut rests = leads(2, UpdateForwardingParameters { carried: no_tunnel, ..to() });
+    rests.update_fars[0].apply_action = Some(ApplyAction::new(DROP));
+    splits_nothing("the tunnel is gone", rests);
     // Another FAR is another rule.
     let another =
         ForwardingParameters { outer_header_creation: Some(smf::tunnel(5)), ..smf::forwarding(TO_USER) };
