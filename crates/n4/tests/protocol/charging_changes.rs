@@ -238,6 +238,10 @@ fn a_drop_that_ends_is_told_apart_but_for_the_way_to_the_radio() {
     let mut rests = leads(2, UpdateForwardingParameters { carried: no_tunnel, ..to() });
     rests.update_fars[0].apply_action = Some(ApplyAction::new(DROP));
     splits_nothing("the tunnel is gone", rests);
+    // What leaves to the core has no tunnel to wait for, whichever way it came.
+    let mut onwards = begun.clone();
+    onwards.create_fars[1] = far(2, FORW);
+    assert_eq!(told(config(), onwards, vec![acts(2, DROP)]), SPLIT);
     // Another FAR is another rule.
     let another =
         ForwardingParameters { outer_header_creation: Some(smf::tunnel(5)), ..smf::forwarding(TO_USER) };
