@@ -9,6 +9,7 @@ mod gathering;
 mod hand;
 mod heaps;
 mod history;
+mod interim;
 mod known;
 mod leading;
 mod locating;
@@ -36,6 +37,7 @@ use gathering::Gathering;
 pub(crate) use hand::Ends;
 use hand::Hand;
 pub(crate) use heaps::Heaps;
+use interim::Interims;
 pub(crate) use known::Register;
 use known::{Known, known_as};
 pub use leading::Lead;
@@ -88,6 +90,7 @@ pub struct Engine {
     gathering: Gathering,
     leading: Leading,
     ending: Ending,
+    interims: Interims,
     /// Of the last look at what workers reported.
     now_ms: u64,
     /// That a worker has room for.
@@ -117,6 +120,7 @@ impl Engine {
             gathering: Gathering::default(),
             leading: Leading::default(),
             ending: Ending::new(),
+            interims: Interims::default(),
             now_ms: 0,
             connections: config.limits.connections,
             punts,

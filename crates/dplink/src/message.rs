@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 24;
+pub const VERSION: u16 = 25;
 
 /// Rules of a kind.
 const FEW: usize = 16;
@@ -238,6 +238,12 @@ pub enum Notice {
         cause: UsageCause,
         /// Of the URRs the cause is about.
         counts: Vec<UsageCounts>,
+    },
+    /// What URRs of some sessions have used so far, each of which has counted since its counts were told last. Told without being
+    /// asked for, so that little is lost with a DPE that dies.
+    InterimUsage {
+        /// Each with its session; those of a session one after the other, but not always in one notice.
+        counts: Vec<(Seid, UsageCounts)>,
     },
     /// MAC addresses that frames of an Ethernet PDU session came from, all that are in use: told when they have changed,
     /// and after every resynchronisation, where a URR of the session asks for them.

@@ -2,6 +2,7 @@
 
 use super::hand::Hand;
 use super::known::{Known, known_as};
+use super::merge::Counted;
 use super::placement::Owner;
 use super::{Engine, merge};
 use crate::state::{MACS_PER_SESSION, Removal};
@@ -63,13 +64,9 @@ impl Engine {
             Report::Used(used) => {
                 Notice::Usage { session: used.seid, cause: used.cause, counts: vec![used.counts] }
             }
+            Report::Interim(interim) => return self.interim_told(worker, interim),
             Report::Counted { counters, sessions } => {
-                let counted = self.counts.answer(None, worker, (counters, sessions))?;
-                let mut statistics = merge::statistics((&self.ports, &self.spread), &counted, uptime_ms);
-                for (number, worker) in statistics.workers.iter_mut().enumerate() {
-                    worker.busy_permille = self.placement.loads.permille(number);
-                }
-                Notice::Statistics(statistics)
+                return self.counted(worker, (counters, sessions), uptime_ms);
             }
             Report::Loaded { revision, .. } => {
                 self.loads.answer(Some(revision), worker, ())?;
@@ -93,6 +90,16 @@ impl Engine {
                 Notice::Explanation { token, explanation: Box::new(merge::explanation(answers)?) }
             }
         })
+    }
+
+    /// Statistics, once all workers have counted.
+    fn counted(&mut self, worker: usize, counted: Counted, uptime_ms: u64) -> Option<Notice> {
+        let counted = self.counts.answer(None, worker, counted)?;
+        let mut statistics = merge::statistics((&self.ports, &self.spread), &counted, uptime_ms);
+        for (number, worker) in statistics.workers.iter_mut().enumerate() {
+            worker.busy_permille = self.placement.loads.permille(number);
+        }
+        Some(Notice::Statistics(statistics))
     }
 
     /// The session is gone, unless it was ordered anew meanwhile.

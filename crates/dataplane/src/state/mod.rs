@@ -18,6 +18,7 @@ mod framed;
 mod heads;
 mod index;
 mod installation;
+mod interim;
 mod keys;
 mod link;
 mod lists;
@@ -65,6 +66,7 @@ pub(crate) use flows::{Ages, Beginning, Circumstances, Flows, Place, Said, Verdi
 pub(crate) use fragments::{DatagramName, Ended, Fragments, Part, Useless};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal, Removal};
+pub(crate) use interim::Interim;
 pub(crate) use link::{Reach, link_local};
 pub(crate) use lists::WholeStep;
 pub(crate) use memory::{NoMemory, prefetch, prefetch_write};

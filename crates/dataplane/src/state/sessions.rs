@@ -288,6 +288,11 @@ impl Sessions {
         !self.free.is_empty() || (self.fresh as usize) < self.slots.len()
     }
 
+    /// How many have been given out, whether or not they have been given back.
+    pub(super) const fn places_used(&self) -> u32 {
+        self.fresh
+    }
+
     pub(super) fn take_place(&mut self) -> Option<u32> {
         let fresh = Some(self.fresh).filter(|fresh| (*fresh as usize) < self.slots.len());
         self.free.pop().or_else(|| {

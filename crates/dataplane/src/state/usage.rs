@@ -152,6 +152,11 @@ impl Ledger {
         }
     }
 
+    /// Whether packets have come since the counts were told.
+    pub(crate) const fn has_counted(&self) -> bool {
+        self.first_ns.is_some()
+    }
+
     /// The counts have been told: the next packet is looked at, for it is the first since then (TS 29.244 8.2.46).
     pub(crate) const fn begin_interval(&mut self, count: &mut Count) {
         self.first_ns = None;

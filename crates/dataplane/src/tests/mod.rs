@@ -18,6 +18,7 @@ mod gateways;
 mod held;
 mod indications;
 mod instances;
+mod interim;
 mod kept;
 mod labels;
 mod lookups;

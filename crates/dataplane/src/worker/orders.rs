@@ -9,8 +9,8 @@ use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
 use crate::state::{
-    Admitted, Installation, Installed, Key, Loading, Parcel, Refusal, Removal, Session, SessionIndex,
-    Sessions, State, USED_MAX, Used,
+    Admitted, Installation, Installed, Interim, Key, Loading, Parcel, Refusal, Removal, Session,
+    SessionIndex, Sessions, State, USED_MAX, Used,
 };
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
@@ -48,6 +48,8 @@ pub(crate) enum Order {
     TellAgain(Seid),
     /// Do a step of a session's way to another worker.
     Move(Leg, Box<Parcel>),
+    /// Tell of some more sessions what they have counted since they told last.
+    Interim(Box<Interim>),
     /// Tell how busy you have been.
     Busy,
     /// Tell peers from now on that this is when we began.
@@ -94,6 +96,8 @@ pub(crate) enum Report {
     Queried(Box<Query>),
     /// A URR has something to tell.
     Used(Used),
+    /// What some sessions have counted since they told last.
+    Interim(Box<Interim>),
     /// The counters, and the number of sessions.
     Counted { counters: Box<Counters>, sessions: usize },
     /// What was traced, if anything was.
@@ -209,6 +213,10 @@ impl<P: Port> Worker<P> {
                 self.state.sessions.query(&mut query, self.state.now_ns);
                 Report::Queried(query)
             }
+            Order::Interim(mut interim) => {
+                self.state.sessions.tell_interim(&mut interim, self.state.now_ns);
+                Report::Interim(interim)
+            }
             Order::Count(counters) => self.count(counters),
             Order::Trace(tracer) => Report::Traced(std::mem::replace(&mut self.tracer, tracer)),
             Order::Explain(mut explain) => {
@@ -246,16 +254,18 @@ impl<P: Port> Worker<P> {
                 Report::Done
             }
             Order::Move(leg, parcel) => self.go(leg, parcel),
-            Order::Busy => {
-                let books = self.counters.books();
-                let packets = books.received + books.handed_in;
-                Report::Busy(Busy { cycles: self.busy_cycles, clock: (self.clock)(), packets })
-            }
+            Order::Busy => self.busy(),
             Order::List(mut listing) => {
                 self.list_peers(&mut listing);
                 Report::Listed(listing)
             }
         }
+    }
+
+    fn busy(&self) -> Report {
+        let books = self.counters.books();
+        let packets = books.received + books.handed_in;
+        Report::Busy(Busy { cycles: self.busy_cycles, clock: (self.clock)(), packets })
     }
 
     /// What was counted, and what is there now.
