@@ -119,12 +119,13 @@ impl World {
     fn happen(&mut self) {
         let Some(session) = self.sessions.front().copied() else { return };
         let counts = vec![UsageCounts { urr: UrrId(1), uplink_bytes: 1_000, ..UsageCounts::default() }];
+        let interim = Notice::InterimUsage { counts: counts.iter().map(|counts| (session, *counts)).collect() };
         let usage = Notice::Usage { session, cause: UsageCause::VolumeThreshold, counts };
         let packet = Event::DownlinkData { session, pdr: PdrId(2), qfi: Qfi::new(9), traffic_class: 0 };
         let peer = [10, 30, 0, 1].into();
         let indication = Event::ErrorIndication { teid: rules::Teid(9), peer, towards: None };
         let macs = Notice::Macs { session, macs: vec![rules::SeenMac::untagged([2, 0, 0, 0, 0, 1])] };
-        for notice in [usage, Notice::Event(packet), Notice::Event(indication), macs] {
+        for notice in [usage, interim, Notice::Event(packet), Notice::Event(indication), macs] {
             self.handle(Input::DataPath(&notice));
         }
         let side = if self.mood & 2 == 0 { rules::Interface::Access } else { rules::Interface::Core };

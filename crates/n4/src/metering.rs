@@ -220,9 +220,8 @@ impl Node {
     pub(crate) fn usage_told(&mut self, seid: Seid, cause: UsageCause, counts: &[UsageCounts]) {
         let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(seid) else { return };
+        hear(session, counts, now_ms);
         let Session { record, meter, .. } = session;
-        usage::hear(&mut record.usage, &record.rules, counts, now_ms);
-        offline::hear(&mut record.charging, counts, now_ms);
         let (wanted, trigger) = match cause {
             UsageCause::Query(token) => return self.query_answered(seid, token),
             // Nobody will be able to ask for it.
@@ -240,6 +239,21 @@ impl Node {
             meter.triggered(&mut record.usage, &record.rules, (counts.urr, wanted, trigger));
         }
         self.attend(seid);
+    }
+
+    /// The data plane tells what sessions have used so far, which nobody has asked for: that is what is known of them should it die. It
+    /// is kept in memory alone, as the data plane tells it again to who comes in our place.
+    pub(crate) fn interim_told(&mut self, told: &[(Seid, UsageCounts)]) {
+        let now_ms = self.wall_ms();
+        for of_one in told.chunk_by(|(one, _), (next, _)| one == next) {
+            let Some((seid, _)) = of_one.first() else { continue };
+            let Some(session) = self.sessions.get_mut(*seid) else { continue };
+            of_one.iter().for_each(|(_, counts)| hear(session, std::slice::from_ref(counts), now_ms));
+            // What is waited for may be another moment now: traffic that had stopped goes on.
+            self.attend(*seid);
+            // One after the other: all of them awake would be many times as large.
+            self.sessions.rest(now_ms);
+        }
     }
 
     /// The data plane tells which MAC addresses a session's frames come from.
@@ -290,6 +304,13 @@ impl Node {
         self.answers.begin(key, self.now);
         self.answers.answer(&key, answer.bytes.clone());
     }
+}
+
+/// What was counted is known of a session from now on.
+fn hear(session: &mut Session, counts: &[UsageCounts], now_ms: u64) {
+    let SessionRecord { usage, rules, charging, .. } = &mut session.record;
+    usage::hear(usage, rules, counts, now_ms);
+    offline::hear(charging, counts, now_ms);
 }
 
 /// A request that tells what was used.

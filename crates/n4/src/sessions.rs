@@ -180,19 +180,20 @@ impl Session {
         }
     }
 
-    /// The data plane counts it in this life. What is known is what former lives counted, also for what is under way; where that is
-    /// charged it is nowhere else any more, and kept.
+    /// The data plane counts it in this life. What is known is what former lives counted, also for what is under way; it is nowhere else
+    /// any more, and kept.
     pub(crate) fn counted_by(&mut self, epoch: u64) {
         if self.record.usage.epoch == epoch {
             return;
         }
+        let is_known_alone = self.record.charging.is_some() || usage::has_counted(&self.record.usage);
         let next = self.pending.as_mut().and_then(|pending| pending.next());
         for record in next.into_iter().chain([&mut self.record]) {
             usage::new_epoch(&mut record.usage, epoch);
             offline::begin_anew(&mut record.charging);
         }
         self.is_missing = true;
-        self.is_to_be_kept |= self.record.charging.is_some() && self.is_established();
+        self.is_to_be_kept |= is_known_alone && self.is_established();
     }
 
     /// Whether the data plane knows more of it than we do.

@@ -97,6 +97,11 @@ pub(crate) fn hear_last(record: &mut UsageRecord, rules: &Rules, told: &[UsageCo
     forgotten.for_each(|usage| usage.base = usage.known.counts);
 }
 
+/// Whether the data plane has told any counts of this life of it, or the one before.
+pub(crate) fn has_counted(record: &UsageRecord) -> bool {
+    record.urrs.iter().any(|usage| usage.base != usage.known.counts)
+}
+
 /// Another life of the data plane counts from zero: what is known is what its former lives counted.
 pub(crate) fn new_epoch(record: &mut UsageRecord, epoch: u64) {
     if record.epoch != epoch {

@@ -15,6 +15,10 @@ enum Step {
         bytes: (u16, u16),
         notices_lost: bool,
     },
+    /// The data plane tells what has been used so far, and is not heard, or is.
+    Interim {
+        is_lost: bool,
+    },
     Pass(u32),
     /// Reports reach the control plane, and its answers us, or not.
     Deliver {
@@ -71,6 +75,7 @@ fn step() -> impl Strategy<Value = Step> {
     use Step::*;
     prop_oneof![
         8 => (any::<(u16, u16)>(), any::<bool>()).prop_map(|(bytes, notices_lost)| Traffic { bytes, notices_lost }),
+        3 => prop::bool::weighted(0.2).prop_map(|is_lost| Interim { is_lost }),
         6 => (0u32..15_000).prop_map(Pass),
         4 => any::<bool>().prop_map(|confirms| Deliver { confirms }),
         1 => Just(Lose),
@@ -139,6 +144,7 @@ impl Books {
             Step::Traffic { bytes: (uplink, downlink), notices_lost } => {
                 self.lab.traffic(self.session, (uplink.into(), downlink.into()), notices_lost);
             }
+            Step::Interim { is_lost } => self.lab.interim(self.session, is_lost),
             Step::Pass(millis) => self.lab.pass(Duration::from_millis(millis.into())),
             Step::Deliver { confirms } => self.lab.bill(&mut self.bill, self.session, confirms),
             Step::Lose => drop(self.lab.reports()),

@@ -126,7 +126,7 @@ proptest! {
     /// Whatever gets lost and whoever restarts: what was counted is in records once.
     #[test]
     fn what_was_counted_is_charged_once(
-        steps in prop::collection::vec((0u8..9, 0u64..4_000, 0u64..2_000), 1..40),
+        steps in prop::collection::vec((0u8..10, 0u64..4_000, 0u64..2_000), 1..40),
         is_mapped in any::<bool>(),
     ) {
         let policy = Policy {
@@ -151,6 +151,7 @@ proptest! {
                     seconds(&mut lab, 11);
                     lab.restart_plane();
                 }
+                9 => lab.interim(session, uplink % 4 == 0),
                 what => lab.traffic(session, (uplink, downlink), what % 2 == 0),
             }
         }

@@ -121,6 +121,41 @@ fn a_deleted_session_tells_all() {
     assert_eq!(reports.len(), 2);
 }
 
+/// Nothing but the look at it tells what the first life counted; the second counts from zero.
+#[test]
+fn what_a_dead_data_plane_told_by_and_by_is_reported_once() {
+    let (mut lab, session) = lab(vec![urr(1, 0), urr(2, 0)]);
+    lab.traffic(session, (100, 20), false);
+    lab.interim(session, false);
+    lab.traffic(session, (7, 3), false);
+    lab.interim(session, false);
+    assert!(lab.reports().is_empty(), "nobody asked for one");
+    lab.traffic(session, (50, 0), false);
+    lab.restart_plane();
+    lab.traffic(session, (1_000, 0), false);
+    lab.interim(session, false);
+    lab.restart_plane();
+    lab.traffic(session, (0, 4), false);
+    let told: Vec<_> = lab.delete(session).usage_reports.iter().map(octets).collect();
+    assert_eq!(told, [(1_107, 27); 2], "all but the 50 that were not told");
+}
+
+/// Only in memory as long as the data plane lives, which tells it again; then in the database.
+#[test]
+fn what_a_dead_data_plane_told_outlives_our_process_once_the_next_one_is_there() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    lab.traffic(session, (100, 20), false);
+    let saved = lab.saved.clone();
+    lab.interim(session, false);
+    assert_eq!(lab.saved, saved, "it is not saved with each look");
+    lab.restart_plane();
+    lab.pass(std::time::Duration::from_secs(1));
+    lab.restart();
+    lab.traffic(session, (5, 0), false);
+    lab.restart();
+    assert_eq!(octets(&lab.delete(session).usage_reports[0]), (105, 20));
+}
+
 #[test]
 fn a_report_is_repeated_until_confirmed_and_is_the_same_after_a_restart() {
     let mut rule = urr(1, VOLTH);

@@ -304,6 +304,14 @@ impl Lab {
         }
     }
 
+    /// The data plane tells what a session has used so far, without being asked.
+    pub fn interim(&mut self, session: Seid, is_lost: bool) {
+        let notice = self.plane.interim(session, self.now);
+        if !is_lost {
+            self.handle(Input::DataPath(&notice));
+        }
+    }
+
     pub fn receive(&mut self, from: SocketAddr, bytes: &[u8]) {
         self.trace.push((from, at(US), bytes.to_vec()));
         self.handle(Input::Datagram { from, bytes });

@@ -177,6 +177,18 @@ impl Plane {
         Some(Notice::Usage { session, cause: UsageCause::Query(token), counts })
     }
 
+    /// What URRs of a session have counted that have since they told last.
+    pub fn interim(&mut self, session: Seid, now: Time) -> Notice {
+        let counters = self.sessions.get_mut(&session).into_iter().flat_map(BTreeMap::values_mut);
+        let changed = counters.filter(|counter| counter.first.is_some());
+        let counts = changed.map(|counter| {
+            let counts = counter.counts(now);
+            counter.first = None;
+            (session, counts)
+        });
+        Notice::InterimUsage { counts: counts.collect() }
+    }
+
     /// What all URRs of a session have counted.
     pub fn counts(&self, session: Seid, now: Time) -> Vec<UsageCounts> {
         let counters = self.sessions.get(&session).into_iter().flat_map(BTreeMap::values);
@@ -206,9 +218,10 @@ impl Plane {
     /// The node hears a notice.
     pub fn tells(&mut self, notice: &Notice) {
         let counts = match notice {
-            Notice::Usage { counts, .. } => counts,
-            Notice::Applied { removed, .. } => removed,
-            Notice::Removed { usage, .. } => usage,
+            Notice::Usage { counts, .. } => counts.clone(),
+            Notice::Applied { removed, .. } => removed.clone(),
+            Notice::Removed { usage, .. } => usage.clone(),
+            Notice::InterimUsage { counts } => counts.iter().map(|(_, counts)| *counts).collect(),
             _ => return,
         };
         for counts in counts {
