@@ -181,10 +181,15 @@ impl Runtime {
         let (mut next, mut taken) = (Some(heard), 0);
         while let Some(heard) = next {
             match heard {
-                Heard::Notice(notice) => self.notice(&notice),
-                other => self.link_changed(other).await,
+                Heard::Notice(notice) => {
+                    self.notice(&notice);
+                    taken += sessions(&notice);
+                }
+                other => {
+                    self.link_changed(other).await;
+                    taken += 1;
+                }
             }
-            taken += 1;
             next = if taken < BATCH { self.link.try_next() } else { None };
         }
     }
@@ -307,5 +312,13 @@ impl Runtime {
         let is_saved = self.keeping.save(&mut self.changes, Instant::now());
         anyhow::ensure!(is_saved, "the session database does not take what is to be remembered");
         Ok(())
+    }
+}
+
+/// How many sessions a notice is about, at most: each takes the node its time.
+fn sessions(notice: &Notice) -> usize {
+    match notice {
+        Notice::InterimUsage { counts } => counts.len(),
+        _ => 1,
     }
 }

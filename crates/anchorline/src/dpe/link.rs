@@ -27,6 +27,8 @@ const CONNECTIONS_MAX: usize = 32;
 const COMMANDS_AHEAD: usize = 1024;
 /// Notices waiting to be written on one connection; who does not read is disconnected.
 const NOTICES_AHEAD: usize = 65_536;
+/// While more notices than this wait, nobody is asked for what was used that can be told later.
+const BEHIND: usize = 256;
 /// Commands obeyed between two looks at everything else: a look costs as much as a command.
 const PORTION: usize = 32;
 /// Between two looks at what the worker reports.
@@ -43,6 +45,13 @@ type Heard = (ConnectionId, Option<Command>);
 struct Connection {
     notices: mpsc::Sender<Notice>,
     role: Option<Role>,
+}
+
+impl Connection {
+    /// Whether notices wait that the other side has not read yet.
+    fn is_behind(&self) -> bool {
+        self.notices.max_capacity() - self.notices.capacity() > BEHIND
+    }
 }
 
 /// The socket, its connections, and the engine behind them.
@@ -98,6 +107,12 @@ impl Server {
         self
     }
 
+    /// Has what sessions have used told within so long, though nobody asks for it; not at all, if this is zero.
+    pub(crate) fn with_interim_usage(mut self, interval: Duration) -> Self {
+        self.engine.tell_interim(interval);
+        self
+    }
+
     /// Has ports and their interfaces in the kernel given what they have for each other.
     pub(crate) fn with_taps(mut self, taps: Taps) -> Self {
         self.taps = Some(taps);
@@ -145,6 +160,7 @@ impl Server {
             if let Some(taps) = &mut self.taps {
                 taps.exchange(&mut self.engine);
             }
+            self.ask_interim();
             self.tell_reports();
         }
     }
@@ -253,9 +269,20 @@ impl Server {
         self.directors.obey(self.engine.leads());
     }
 
+    fn uptime_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    /// Asks for some of what sessions have used, where somebody is there to be told and keeps up.
+    fn ask_interim(&mut self) {
+        let in_control = self.in_control.and_then(|id| self.connections.get(&id));
+        if in_control.is_some_and(|connection| !connection.is_behind()) {
+            self.engine.ask_interim(self.uptime_ms());
+        }
+    }
+
     fn tell_reports(&mut self) {
-        let uptime_ms = self.started.elapsed().as_millis() as u64;
-        let notices = self.engine.poll(uptime_ms);
+        let notices = self.engine.poll(self.uptime_ms());
         self.lead();
         for notice in notices {
             match notice {

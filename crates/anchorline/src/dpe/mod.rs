@@ -90,6 +90,7 @@ fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyh
         let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
         let server = server.with_directors(exact::directors(exact)).with_idle(workers.idle().to_vec());
         let mut server = server.with_charged(settings.charged()).with_taps(taps::Taps::new(taps));
+        server = server.with_interim_usage(settings.dpe.interim_usage);
         crate::log::say("dpe: ready");
         tokio::select! {
             result = server.serve() => return result,

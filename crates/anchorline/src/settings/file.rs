@@ -7,8 +7,8 @@ mod tests;
 
 use super::values::{
     Balance, Device, DeviceHash, EchoN3, EchoPeriod, EchoT3, ExactRules, Flows, FramedRoutes, HugePages,
-    Idle, IdleUs, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface, Prefix, Sessions, Side,
-    Vlan, Workers,
+    Idle, IdleUs, InterimUsage, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface, Prefix,
+    Sessions, Side, Vlan, Workers,
 };
 use super::{
     CrewSettings, DpeSettings, PortSettings, Settings, advertised, charging, classes, crew, exact, limits, n4,
@@ -22,6 +22,7 @@ use rules::Instance;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +66,8 @@ struct Dpe {
     framed_routes: FramedRoutes,
     #[serde(default)]
     flows: Flows,
+    #[serde(default)]
+    interim_usage_s: InterimUsage,
     #[serde(default)]
     limits: limits::File,
     #[serde(default)]
@@ -185,6 +188,7 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         pdrs: pdrs(dpe.pdrs, dpe.sessions)?,
         framed_routes: dpe.framed_routes.0,
         flows: dpe.flows.0,
+        interim_usage: Duration::from_secs(dpe.interim_usage_s.0),
         limits: limits::check(dpe.limits)?,
         echo: dpe.echo.into(),
         ports,

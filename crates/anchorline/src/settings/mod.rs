@@ -30,6 +30,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use rules::{Instance, Interface};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where a node's configuration stands, unless somebody says otherwise.
 const USUAL: &str = "/etc/anchorline/upf.toml";
@@ -92,6 +93,8 @@ pub(crate) struct DpeSettings {
     pub(crate) pdrs: usize,
     pub(crate) framed_routes: usize,
     pub(crate) flows: usize,
+    /// What sessions have used is told within so long; zero: only what is asked for.
+    pub(crate) interim_usage: Duration,
     /// `[dpe.limits]`.
     pub(crate) limits: LimitSettings,
     /// `[dpe.echo]`.

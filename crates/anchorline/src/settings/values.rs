@@ -202,6 +202,10 @@ bounded!(
     IdleUs(u64), 1..=10_000, 50, "an idle worker rests 1 to 10000 microseconds at most"
 );
 bounded!(
+    /// Seconds within which what sessions have used is told to the control plane engine; 0 for never.
+    InterimUsage(u64), 0..=3_600, 30, "what sessions use is told within 1 to 3600 seconds; 0 tells only what is asked for"
+);
+bounded!(
     /// Most sessions at once.
     Sessions(usize), 1..=4_000_000, 100_000, "a node holds 1 to 4000000 sessions"
 );

@@ -44,6 +44,21 @@ fn idle_workers_poll_unless_told_otherwise() {
 }
 
 #[test]
+fn what_is_used_is_told_every_half_minute_unless_told_otherwise() {
+    let interval = |text: &str| config::parse(text, check).map(|settings| settings.dpe.interim_usage);
+    assert_eq!(interval(EXAMPLE).unwrap().as_secs(), 30);
+    for seconds in [0, 1, 3_600] {
+        let text = EXAMPLE.replace("# interim_usage_s = 30", &format!("interim_usage_s = {seconds}"));
+        assert_eq!(interval(&text).unwrap().as_secs(), seconds);
+    }
+    let message = error("# interim_usage_s = 30", "interim_usage_s = 3601");
+    assert!(
+        message.contains("interim_usage_s = 3601: what sessions use is told within 1 to 3600"),
+        "{message}"
+    );
+}
+
+#[test]
 fn whose_frequency_goes_down_is_named() {
     let text = EXAMPLE.replace("idle = \"poll\"", "idle = \"scale\"\ncpus = [1]");
     assert_eq!(config::parse(&text, check).unwrap().dpe.idle, dpdk::Idle::Scale);
