@@ -62,6 +62,17 @@ pub fn set_workers(path: &Path, workers: u32) -> Result<()> {
     fs::write(path, config.to_string()).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Has the node of a configuration written by [`write_upf`] tell what is used within so many seconds; 0 for never.
+///
+/// # Errors
+/// Where the file cannot be read or written.
+pub fn set_interim_usage(path: &Path, seconds: u32) -> Result<()> {
+    let mut config: Table = fs::read_to_string(path)?.parse()?;
+    let dpe = config.get_mut("dpe").and_then(Value::as_table_mut).context("upf.toml has no [dpe]")?;
+    dpe.insert("interim_usage_s".into(), seconds.into());
+    fs::write(path, config.to_string()).with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Gives ports of a configuration written by [`write_upf`] interfaces in the kernel, and an IPv6 address besides, of a prefix of 64
 /// bits: each port's name, the interface's, and the address.
 ///

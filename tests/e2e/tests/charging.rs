@@ -4,17 +4,23 @@ use crate::Test;
 use anyhow::{Context, Result, ensure};
 use lab::address::SERVER;
 use lab::anchorline::{Node, Part, Ran};
-use lab::config::{Driver, FTeid};
+use lab::config::{self, Driver, FTeid};
 use lab::measure::{Ping, PingInProgress};
 use lab::{Core, Lab, command, wait};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::thread::sleep;
 use std::time::Duration;
 
 pub(crate) const TESTS: &[Test] = &[
     ("what_a_user_sent_is_charged_once_though_the_cpe_dies", Core::Engine, charged_once),
     ("what_a_user_sent_is_charged_though_the_node_is_restarted", Core::Engine, charged_over_a_restart),
+    (
+        "what_a_user_sent_an_interval_ago_is_charged_though_the_dpe_dies",
+        Core::Engine,
+        charged_though_the_dpe_dies,
+    ),
 ];
 
 const PINGS: u32 = 200;
@@ -69,6 +75,43 @@ fn charged_over_a_restart(lab: &Lab) -> Result<()> {
     })?;
     let bytes = 2 * u64::from(PINGS) * PING_BYTES;
     ensure!(sum(&records) == (bytes, bytes), "charged are {:?} of {bytes}", sum(&records));
+    node.stop()
+}
+
+/// Nothing but the interval makes the data plane tell what passed before it dies; the next one counts from zero.
+fn charged_though_the_dpe_dies(lab: &Lab) -> Result<()> {
+    const INTERVAL_S: u32 = 1;
+    let (folder, config) = config::write_upf_charging(lab.dir.path(), Driver::AfPacket)?;
+    config::set_interim_usage(&config, INTERVAL_S)?;
+    let mut node = Node::start_by(lab, config)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    node.wait_sessions(ran.sessions)?;
+    let ping = || Ping::run(&lab.ran, SERVER, (PINGS, Duration::from_millis(10)))?.expect_no_loss();
+    // Pings that are tried until traffic flows again: of some, the answer may have been lost.
+    let mut tries = 0;
+    for _ in 0..2 {
+        ping()?;
+        // The interval, and as long again for a machine that is away.
+        sleep(2 * Duration::from_secs(INTERVAL_S.into()));
+        let old = node.kill(lab, Part::Dpe)?;
+        node.wait_restart(Part::Dpe, old)?;
+        node.wait_sessions(ran.sessions)?;
+        wait::until("traffic to flow again", command::SHORT, || {
+            tries += 1;
+            Ok(Ping::run(&lab.ran, SERVER, (1, Duration::from_millis(10))).ok())
+        })?;
+    }
+    ping()?;
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    let records = wait::until("the file", Duration::from_secs(20), || {
+        Ok(Some(records(&node, &folder, "_-_json.jsonl")?).filter(|records| !records.is_empty()))
+    })?;
+    let least = (3 * u64::from(PINGS) + 2) * PING_BYTES;
+    let told = least..=least + (tries - 2) * PING_BYTES;
+    let (uplink, downlink) = sum(&records);
+    let is_whole = told.contains(&uplink) && told.contains(&downlink);
+    ensure!(is_whole, "charged are {uplink} up and {downlink} down of {told:?}");
     node.stop()
 }
 
