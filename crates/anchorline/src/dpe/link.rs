@@ -160,8 +160,9 @@ impl Server {
             if let Some(taps) = &mut self.taps {
                 taps.exchange(&mut self.engine);
             }
-            self.ask_interim();
             self.tell_reports();
+            // Who has just answered can be asked again.
+            self.ask_interim();
         }
     }
 
