@@ -10,8 +10,8 @@ use crate::predefined;
 use charging::Rating;
 use rules::{
     ApplyAction, EthernetFilter, EthernetPdi, Far, FarId, ForwardingParameters, Instance, Interface,
+    OuterHeader, OuterHeaderCreation, Pdi, Pdr, PdrId, Rules, limits,
 };
-use rules::{OuterHeader, OuterHeaderCreation, Pdi, Pdr, PdrId, Rules, limits};
 use session::SessionRecord;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
