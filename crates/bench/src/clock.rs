@@ -1,6 +1,7 @@
 //! The clock of a worker that is measured: it runs while the worker does, and stands still between rounds.
 
 use crate::product::NOW_NS;
+use std::time::Duration;
 
 /// Between two times the neighbours are met: sooner than a worker asks them.
 const MEETING_NS: u64 = 10_000_000_000;
@@ -37,6 +38,11 @@ impl Clock {
         }
     }
 
+    /// It goes on by so much, as if it had run.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.cycles += (time.as_nanos() as f64 / self.ns_per_cycle) as u64;
+    }
+
     /// Whether the neighbours are to be met again, which is then noted.
     pub(crate) fn is_time_to_meet(&mut self) -> bool {
         let now_ns = self.at(self.cycles);
@@ -64,6 +70,10 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let second = clock.now_ns();
         assert!(first == NOW_NS && second - first < 10_000_000, "{first} {second}");
+        clock.pass(Duration::from_millis(40));
+        let third = clock.now_ns();
+        clock.pause();
+        assert!((40_000_000..50_000_000).contains(&(third - second)), "{second} {third}");
         assert!(!clock.is_time_to_meet());
         clock.cycles = 2 * MEETING_NS;
         assert!(clock.is_time_to_meet() && !clock.is_time_to_meet());

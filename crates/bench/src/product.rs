@@ -13,7 +13,7 @@ use dplink::{Command, Desired, Notice};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use packet::arp::{self, Operation, Station};
 use packet::ethernet::{self, MacAddress};
-use rules::Seid;
+use rules::{Rules, Seid};
 use std::net::Ipv4Addr;
 use traffic::{PROFILES, Packets, Profile, catalogue};
 
@@ -94,7 +94,7 @@ pub(crate) struct Population {
 }
 
 impl Population {
-    fn rules(&self, number: u32) -> rules::Rules {
+    fn rules(&self, number: u32) -> Rules {
         if self.services { service_rules(number, self.pdrs) } else { rules(number, self.pdrs) }
     }
 
@@ -147,7 +147,7 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
     ) -> anyhow::Result<Self> {
         let (engine, worker) = dataplane::connect(&config(population), ports.into(), dpdk::tsc)?;
         let mut product = Self { worker, engine };
-        product.establish(population)?;
+        product.put_all(population, (1, 0), |_| ())?;
         product.meet(outside, pool, population).context("the neighbours could not be met")?;
         Ok(product)
     }
@@ -188,7 +188,16 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
         Ok(())
     }
 
-    fn establish(&mut self, population: &Population) -> anyhow::Result<()> {
+    /// Puts the rules of all sessions in force, as a change makes them, by their revision and the worker's time.
+    ///
+    /// # Errors
+    /// A session that is not taken; an interruption.
+    pub(crate) fn put_all(
+        &mut self,
+        population: &Population,
+        (revision, now_ns): (u64, u64),
+        change: impl Fn(&mut Rules),
+    ) -> anyhow::Result<()> {
         let bar = ProgressBar::new(population.numbers().count() as u64).with_message("sessions");
         // One of several workers speaks for all.
         if population.share.as_ref().is_some_and(|(_, queue)| *queue > 0) {
@@ -196,18 +205,20 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
         }
         let (mut applied, mut ordered) = (0, 0u64);
         for number in population.numbers() {
-            let desired = Desired::new(Seid(u64::from(number) + 1), 1, population.rules(number));
+            let mut rules = population.rules(number);
+            change(&mut rules);
+            let desired = Desired::new(Seid(u64::from(number) + 1), revision, rules);
             if let Some(notice) = self.engine.handle(Command::Put(desired))? {
                 bail!("session {number} was not taken: {notice:?}");
             }
             ordered += 1;
             if u64::is_multiple_of(ordered, 256) {
-                applied += self.settle()?;
+                applied += self.settle(now_ns)?;
                 bar.set_position(applied);
             }
         }
         while applied < ordered {
-            applied += self.settle()?;
+            applied += self.settle(now_ns)?;
         }
         bar.finish_and_clear();
         Ok(())
@@ -246,12 +257,12 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
         }
     }
 
-    fn settle(&mut self) -> anyhow::Result<u64> {
+    fn settle(&mut self, now_ns: u64) -> anyhow::Result<u64> {
         if interrupt::asked() {
             bail!("interrupted before there was anything to measure");
         }
         for _ in 0..32 {
-            self.worker.turn(0);
+            self.worker.turn(now_ns);
         }
         self.settled()
     }

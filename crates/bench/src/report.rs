@@ -195,7 +195,7 @@ pub(crate) struct Drops {
 /// Packets that are dropped for one reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Dropped {
-    /// What is wrong with them.
+    /// What is wrong with them, or with their users' rules.
     pub(crate) what: String,
     /// As `ctl drops` names it.
     pub(crate) reason: String,
@@ -204,7 +204,7 @@ pub(crate) struct Dropped {
     pub(crate) forwarded_cycles_per_packet: Spread,
     /// The one over the other: above 1, a packet that is dropped costs more.
     pub(crate) of_forwarded: Spread,
-    /// The share of them that was answered instead.
+    /// The share of them that was answered instead, or was within its rate.
     pub(crate) answered_share: f64,
 }
 

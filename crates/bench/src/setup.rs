@@ -7,7 +7,7 @@ use packet::{ipv4, udp};
 use rules::{
     ApplicationId, ApplyAction, BitRates, FTeid, Far, FarId, FlowDescription, FlowEnd, ForwardingParameters,
     Gate, Instance, Interface, Methods, OuterHeaderCreation, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi,
-    Rules, SdfFilter, Teid, Urr, UrrId,
+    Rules, SdfFilter, Teid, Urr, UrrId, Volume,
 };
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -171,6 +171,32 @@ pub(crate) fn rules(number: u32, pdrs: u32) -> Rules {
     }
 }
 
+/// Why a user's rules refuse his packets, both ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The gates of his QERs are closed.
+    Gates,
+    /// His QERs have this MBR, which is far less than he sends.
+    Rate { kbps: u64 },
+    /// His URRs have a quota that his first packet uses up.
+    Quota,
+}
+
+/// Has a user's rules refuse what they forward.
+pub(crate) fn refuse(refusal: Refusal, rules: &mut Rules) {
+    match refusal {
+        Refusal::Gates => rules.qers.iter_mut().for_each(|qer| {
+            (qer.uplink_gate, qer.downlink_gate) = (Gate::Closed, Gate::Closed);
+        }),
+        Refusal::Rate { kbps } => rules.qers.iter_mut().for_each(|qer| {
+            qer.mbr = Some(BitRates { uplink_kbps: kbps, downlink_kbps: kbps });
+        }),
+        Refusal::Quota => rules.urrs.iter_mut().for_each(|urr| {
+            urr.volume_quota = Some(Volume { total: Some(1), ..Volume::default() });
+        }),
+    }
+}
+
 /// The same of a user with two PDRs, and besides them a pair for each of some services, counted by a URR each.
 pub(crate) fn service_rules(number: u32, pdrs: u32) -> Rules {
     let mut rules = rules(number, PDRS_MIN);
@@ -251,6 +277,12 @@ mod tests {
             assert_eq!(rules.pdrs.len(), count as usize);
             rules.check().unwrap();
             service_rules(7, count).check().unwrap();
+            for refusal in [Refusal::Gates, Refusal::Rate { kbps: 1 }, Refusal::Quota] {
+                let mut refusing = rules.clone();
+                refuse(refusal, &mut refusing);
+                refusing.check().unwrap();
+                assert_ne!(refusing, rules, "{refusal:?}");
+            }
         }
         assert_eq!(number_of(user(7).address), 7);
     }

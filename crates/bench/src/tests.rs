@@ -177,19 +177,23 @@ fn check_services(report: &Report) {
     assert_eq!(serde_json::to_value(again).unwrap(), value, "what is written can be read");
 }
 
-/// Each fault has its reason, and nothing but packets with it is dropped: else there is no report.
+/// Each fault has its reason, and nothing but packets with it is dropped: else there is no report. What rules refuse is there both ways.
 fn check_drops(report: &Report) {
     assert!(report.balanced && !report.interrupted && report.ratio.is_none());
     let dropped = &report.drops.as_ref().unwrap().dropped;
     let reasons: Vec<&str> = dropped.iter().map(|dropped| dropped.reason.as_str()).collect();
+    for reason in ["gate_closed", "rate_exceeded", "quota_exhausted"] {
+        assert!(reasons.iter().filter(|other| **other == reason).count() >= 2, "up and down: {reasons:?}");
+        assert!(report.text().contains(reason));
+    }
     for reason in ["no_tunnel", "no_pdr", "user_packet_malformed", "no_session", "ttl_expired"] {
         assert!(reasons.contains(&reason), "{reasons:?}");
         assert!(report.text().contains(reason));
     }
     for dropped in dropped {
         assert!(dropped.of_forwarded.min > 0.0 && dropped.cycles_per_packet.min > 0.0, "{dropped:?}");
-        let may_be_answered = ["no_tunnel", "no_session", "ttl_expired"].contains(&dropped.reason.as_str());
-        assert!(dropped.answered_share == 0.0 || may_be_answered, "{dropped:?}");
+        let may_be_sent = ["no_tunnel", "no_session", "ttl_expired", "rate_exceeded"];
+        assert!(dropped.answered_share == 0.0 || may_be_sent.contains(&&*dropped.reason), "{dropped:?}");
     }
     let read: Report = serde_json::from_str(&serde_json::to_string(report).unwrap()).unwrap();
     assert_eq!(read.drops, report.drops, "what is written can be read");

@@ -286,7 +286,7 @@ fn services_line(services: &Services) -> String {
 fn drops_table(drops: &Drops) -> String {
     let mut text = format!(
         "{:<24} {:>17} {:>16} {:>22} {:>9}\n",
-        "dropped as", "cycles per packet", "forwarded alike", "of that", "answered"
+        "dropped as", "cycles per packet", "forwarded alike", "of that", "sent"
     );
     for dropped in &drops.dropped {
         let Spread { min, median, max } = dropped.of_forwarded;

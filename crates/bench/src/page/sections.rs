@@ -241,9 +241,10 @@ the same FAR, QER and URR.\n\n";
     fn drops(&self) -> Option<String> {
         let report = self.of("drops")?;
         let drops = report.drops.as_ref()?;
-        let mut text = "## Packets that are dropped\n\nAll packets of a round have one fault; rounds of the same ones without it take turns \
-with these. Below 1, it takes less to be rid of a packet than to forward it.\n\n\
-| packets | dropped as | cycles per packet | forwarded alike | of that | answered |\n|---|---|---|---|---|---|\n"
+        let mut text = "## Packets that are dropped\n\nAll packets of a round have one fault, or their users' rules refuse them; rounds of \
+the same ones that are forwarded take turns with these. Below 1, it takes less to be rid of a packet than to forward it. What was sent was \
+answered, or within its rate.\n\n\
+| packets | dropped as | cycles per packet | forwarded alike | of that | sent |\n|---|---|---|---|---|---|\n"
             .to_owned();
         for dropped in &drops.dropped {
             let _ = writeln!(

@@ -8,6 +8,7 @@ use crate::plan::Plan;
 use crate::product::{Memory, Population, Product, memory_use};
 use crate::replay::Replay;
 use crate::report::{Report, nodes};
+use crate::setup::{self, Refusal};
 use anyhow::bail;
 use dataplane::Counters;
 use dpdk::Mempool;
@@ -71,6 +72,26 @@ impl Runnable {
         Ok(())
     }
 
+    /// The rules of all sessions refuse their users' packets from now on, by this revision.
+    ///
+    /// # Errors
+    /// A session that is not taken; an interruption.
+    pub(crate) fn refuse(
+        &mut self,
+        refusal: Refusal,
+        (population, revision): (&Population, u64),
+    ) -> anyhow::Result<()> {
+        let now_ns = self.clock.now_ns();
+        // However long it takes to order them all, no time passes.
+        self.clock.pause();
+        self.product.put_all(population, (revision, now_ns), |rules| setup::refuse(refusal, rules))
+    }
+
+    /// Time passes in which nothing comes.
+    pub(crate) fn wait(&mut self, time: Duration) {
+        self.clock.pass(time);
+    }
+
     /// What was before does not count.
     pub(crate) fn warm(&mut self) {
         self.counted = self.product.worker.counters().clone();
@@ -123,11 +144,23 @@ pub(crate) fn stage(
     scenario: &str,
 ) -> anyhow::Result<(Report, Runnable)> {
     let before = machine::resident_bytes("self")?;
-    let mut ports = [Replay::new(pool), Replay::new(pool)];
-    let product = Product::new(ports.clone(), &mut ports, pool, &population(plan))?;
+    let runnable = worker((memory, pool), &population(plan))?;
     let mut report = Report::new(scenario, plan, machine::describe(memory.eal.tsc_hz()));
     report.memory = memory_use(before, &plan.profile)?;
-    Ok((report, Runnable::new(product, ports, memory.eal.tsc_hz())))
+    Ok((report, runnable))
+}
+
+/// A worker with these sessions and packets of a pool.
+///
+/// # Errors
+/// Sessions that are not taken.
+pub(crate) fn worker(
+    (memory, pool): (&Memory, &Mempool),
+    population: &Population,
+) -> anyhow::Result<Runnable> {
+    let mut ports = [Replay::new(pool), Replay::new(pool)];
+    let product = Product::new(ports.clone(), &mut ports, pool, population)?;
+    Ok(Runnable::new(product, ports, memory.eal.tsc_hz()))
 }
 
 /// The sessions of one worker.

@@ -57,8 +57,8 @@ impl Scenario {
     pub(crate) fn kept(self, plan: &Plan) -> Kept {
         match self {
             Self::Steering => Kept { engines: steering::engines(), sizes: 1 },
-            // One with services, one without.
-            Self::Services => Kept { engines: 2, sizes: 1 },
+            // One with services, one without; one that forwards, one whose rules refuse.
+            Self::Services | Self::Drops => Kept { engines: 2, sizes: 1 },
             Self::Sessions => Kept::in_turns(&sessions::sizes(plan)),
             Self::Rules => Kept::in_turns(&rules::sizes(plan)),
             // As many sessions each.

@@ -10,7 +10,7 @@ use crate::interrupt;
 use crate::machine;
 use crate::meter::Rack;
 use crate::plan::Plan;
-use crate::product::{Memory, Population, Product};
+use crate::product::{Memory, Population};
 use crate::replay::Replay;
 use crate::report::{Report, Services};
 use crate::setup::{ENDPOINTS, PDRS_MIN};
@@ -138,10 +138,8 @@ fn flatness(points: &[Report]) -> Option<String> {
 }
 
 fn worker(memory: &Memory, pool: &Mempool, plan: &Plan) -> anyhow::Result<Runnable> {
-    let mut ports = [Replay::new(pool), Replay::new(pool)];
     let population = Population { flows: plan.profile.flows.saturating_mul(ROOM), ..population(plan) };
-    let product = Product::new(ports.clone(), &mut ports, pool, &population)?;
-    Ok(Runnable::new(product, ports, memory.eal.tsc_hz()))
+    super::forward::worker((memory, pool), &population)
 }
 
 fn field<'a, W: Worker>(
