@@ -183,7 +183,7 @@ mod tests {
         assert!(all.iter().filter(|one| one.modelled).all(|one| one.workers > 2 && one.spread.is_none()));
         // What is modelled goes on from what was measured, and does not start from one worker's cost.
         let (two, four) = (&all[1], all.iter().find(|one| one.workers == 4).unwrap());
-        assert!((four.times_one / (2.0 * two.times_one) - 1.0).abs() < 0.06, "{two:?} {four:?}");
+        assert!((four.mpps / (2.0 * two.mpps) - 1.0).abs() < 0.06, "{two:?} {four:?}");
         let compared = row(&report, "queues and cores");
         assert!(compared.measured.starts_with("2 workers carry "), "{compared:?}");
         assert!(compared.modelled.unwrap().starts_with("4, 5, 6, 7 workers: "));
