@@ -70,9 +70,7 @@ fn charged_over_a_restart(lab: &Lab) -> Result<()> {
     ping()?;
     ran.stop()?;
     node.wait_sessions(0)?;
-    let records = wait::until("the file", Duration::from_secs(20), || {
-        Ok(Some(records(&node, &folder, "_-_json.jsonl")?).filter(|records| !records.is_empty()))
-    })?;
+    let records = first_records(&node, &folder)?;
     let bytes = 2 * u64::from(PINGS) * PING_BYTES;
     ensure!(sum(&records) == (bytes, bytes), "charged are {:?} of {bytes}", sum(&records));
     node.stop()
@@ -104,15 +102,20 @@ fn charged_though_the_dpe_dies(lab: &Lab) -> Result<()> {
     ping()?;
     ran.stop()?;
     node.wait_sessions(0)?;
-    let records = wait::until("the file", Duration::from_secs(20), || {
-        Ok(Some(records(&node, &folder, "_-_json.jsonl")?).filter(|records| !records.is_empty()))
-    })?;
+    let records = first_records(&node, &folder)?;
     let least = (3 * u64::from(PINGS) + 2) * PING_BYTES;
     let told = least..=least + (tries - 2) * PING_BYTES;
     let (uplink, downlink) = sum(&records);
     let is_whole = told.contains(&uplink) && told.contains(&downlink);
     ensure!(is_whole, "charged are {uplink} up and {downlink} down of {told:?}");
     node.stop()
+}
+
+/// All records, once there are any.
+fn first_records(node: &Node, folder: &Path) -> Result<Vec<Value>> {
+    wait::until("the file", Duration::from_secs(20), || {
+        Ok(Some(records(node, folder, "_-_json.jsonl")?).filter(|records| !records.is_empty()))
+    })
 }
 
 /// All records in files of that ending.

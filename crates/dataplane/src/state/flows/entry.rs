@@ -97,17 +97,20 @@ impl Flow {
 
     /// What its first packets said, if it is to ask the content rules by that again.
     pub(super) fn asks_anew(&self) -> Option<Said> {
-        let said = Said { bits: self.looks & said::BITS, host: self.host };
-        (self.generation == 0 && said.is_known()).then_some(said)
+        (self.generation == 0 && self.said().is_known()).then_some(self.said())
     }
 
     /// Its next packets find no verdict, and ask anew, if it is known what it said; whether that was so.
     pub(super) const fn ask_anew(&mut self) -> bool {
-        let is_known = Said { bits: self.looks & said::BITS, host: self.host }.is_known();
+        let is_known = self.said().is_known();
         if is_known {
             (self.generation, self.steps) = (0, [StepIndex::NONE; 2]);
         }
         is_known
+    }
+
+    const fn said(&self) -> Said {
+        Said { bits: self.looks & said::BITS, host: self.host }
     }
 
     pub(super) const fn say(&mut self, said: Said) {
