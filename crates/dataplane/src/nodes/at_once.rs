@@ -77,12 +77,18 @@ impl End {
     #[cold]
     #[inline(never)]
     fn go_on<B: Buffer>(self, state: &mut State, packet: &mut Packet<B>) -> Next {
-        let step = state.sessions.cells.step(packet.meta.step);
+        let step = *state.sessions.cells.step(packet.meta.step);
         let plain = step.kind == Kind::Plain;
         packet.meta.towards = step.to();
         match self {
             Self::Sent(port) => Next::End(Fate::Send(port)),
             Self::Unsent => leave_anew(state, packet, plain),
+            Self::Unsure if is_stopped(state, packet, &step) => {
+                match super::far::route_usual(&state.ports, packet, plain, step.fits) {
+                    Ok(()) => Next::drop(DropReason::QuotaExhausted),
+                    Err(reason) => super::far::stop(packet, reason),
+                }
+            }
             Self::Unsure => {
                 // What comes behind it is to be counted behind it, even if it is short enough to be sure of.
                 let base = step.base(packet.meta.step);
@@ -96,6 +102,12 @@ impl End {
             Self::Refused => super::qer::refuse(state, packet, DropReason::RateExceeded),
         }
     }
+}
+
+/// Whether the packet's quota is used up and all has been told of that, so that no rule has anything else to say of it.
+fn is_stopped<B: Buffer>(state: &mut State, packet: &Packet<B>, step: &HotStep) -> bool {
+    let counted = state.sessions.cells.rate_and_count(packet.meta.step, step, packet.meta.direction());
+    counted.is_some_and(|(_, tally)| tally.is_used_up()) && !step.may_yield() && !step.stands_in()
 }
 
 /// What says where packets leave.

@@ -44,6 +44,9 @@ pub(super) fn is_beyond_quota<B: Buffer>(state: &mut State, packet: &Packet<B>, 
     if state.has_plenty((step, packet.meta.step), used) || step.stands_in() {
         return false;
     }
+    if state.is_stopped((step, packet.meta.step), used.0) {
+        return true;
+    }
     let Some(place) = state.used_up(step) else { return false };
     state.remind((step.session, place), |state| state.start_of(packet));
     true

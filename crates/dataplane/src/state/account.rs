@@ -178,6 +178,7 @@ impl Rate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, packed(4))]
 pub(crate) struct Tally {
+    /// And [`Tally::STOPPED`].
     bytes: u64,
     /// Since they were folded last.
     packets: u32,
@@ -191,10 +192,25 @@ impl Tally {
     /// Nothing counted yet, and the first packet is to be looked at.
     const ZERO: Self = Self { bytes: 0, packets: 0, left: 0, last: 0 };
 
+    /// In `bytes`, which never reach it: a quota is used up, and whoever is to know has been told.
+    const STOPPED: u64 = 1 << 63;
+
     /// Bytes that may be counted before somebody has to look.
     #[inline(always)]
     pub(crate) const fn left(&self) -> u32 {
         self.left
+    }
+
+    /// Whether no packet may pass, and nothing is to be told of those that would.
+    #[inline]
+    pub(crate) const fn is_used_up(&self) -> bool {
+        self.bytes & Self::STOPPED != 0
+    }
+
+    /// So many bytes may be counted before somebody has to look.
+    const fn allow(&mut self, bytes: u32) {
+        self.left = bytes;
+        self.bytes &= !Self::STOPPED;
     }
 
     /// Counts a packet; false, and nothing counted, where it must be looked at first.
@@ -238,7 +254,7 @@ impl Count {
 
     /// By [`Direction`].
     pub(crate) const fn bytes(&self) -> [u64; 2] {
-        [self.ways[0].bytes, self.ways[1].bytes]
+        [self.ways[0].bytes & !Tally::STOPPED, self.ways[1].bytes & !Tally::STOPPED]
     }
 
     /// By [`Direction`], since they were folded last.
@@ -258,6 +274,9 @@ impl Count {
 
     /// A packet did not leave after all; whether it was not folded yet. Whether somebody looks earlier than necessary is no matter.
     pub(crate) fn take_back(&mut self, direction: Direction, bytes: u32) -> bool {
+        if self.ways[direction as usize].is_used_up() {
+            self.look_at_next();
+        }
         let way = &mut self.ways[direction as usize];
         way.bytes = way.bytes.saturating_sub(bytes.into());
         let packets = way.packets.checked_sub(1);
@@ -268,7 +287,15 @@ impl Count {
     /// So many bytes may be counted before somebody has to look; half of them each way, as nobody knows which will come.
     pub(crate) const fn allow(&mut self, bytes: u32) {
         let half = bytes / 2;
-        (self.ways[0].left, self.ways[1].left) = (bytes - half, half);
+        self.ways[0].allow(bytes - half);
+        self.ways[1].allow(half);
+    }
+
+    /// No packet may pass either way, and none needs a look, until something is allowed again.
+    pub(crate) const fn stop(&mut self) {
+        self.look_at_next();
+        self.ways[0].bytes |= Tally::STOPPED;
+        self.ways[1].bytes |= Tally::STOPPED;
     }
 
     /// The next packet is to be looked at.
@@ -374,6 +401,19 @@ mod tests {
         let mut limited = both(1);
         limited.carry(&free, 3 * S);
         assert!(limited.way(Direction::Uplink).admits(3 * S, 0));
+    }
+
+    #[test]
+    fn what_is_stopped_counts_nothing_until_a_packet_is_taken_back() {
+        let mut count = Count::ZERO;
+        count.allow(200);
+        assert!(count.ways[0].add(100, 0) && !count.ways[0].is_used_up());
+        count.stop();
+        assert!(count.ways.iter().all(Tally::is_used_up) && !count.ways[0].add(20, 0));
+        assert_eq!((count.bytes(), count.packets()), ([100, 0], [1, 0]));
+        count.take_back(Direction::Uplink, 100);
+        assert!(!count.ways.iter().any(Tally::is_used_up), "there is room in the quota again");
+        assert_eq!((count.bytes(), count.packets()), ([0, 0], [0, 0]));
     }
 
     proptest! {

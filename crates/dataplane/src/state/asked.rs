@@ -125,10 +125,9 @@ impl Asked {
         self.drops.as_ref().map_or([0; 2], |drops| drops.so_far)
     }
 
-    /// Who was told of the start, or of a packet that there was no quota for, may not have heard; whether anybody was of the start.
-    pub(super) fn await_start(&mut self) -> bool {
-        self.quota_told = false;
-        self.awaited.is_some() && std::mem::take(&mut self.start_told)
+    /// Who was told of the start, or of a packet that there was no quota for, may not have heard.
+    pub(super) const fn await_start(&mut self) {
+        (self.quota_told, self.start_told) = (false, false);
     }
 
     /// The threshold begins anew.

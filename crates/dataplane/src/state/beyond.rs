@@ -18,6 +18,13 @@ impl State {
         step.lists().usages().iter().all(|place| cells.way((base, *place), direction).1.left() >= bytes)
     }
 
+    /// Whether a quota of the step's lets nothing pass, and nothing is to be told of that; as its account says, nothing else is read.
+    #[inline]
+    pub(crate) fn is_stopped(&mut self, (step, at): (&WholeStep, StepIndex), direction: Direction) -> bool {
+        let (base, cells) = (step.base(at), &mut self.sessions.cells);
+        step.lists().usages().iter().any(|place| cells.way((base, *place), direction).1.is_used_up())
+    }
+
     /// The first of the step's URRs whose quota lets nothing pass.
     pub(crate) fn used_up(&self, step: &WholeStep) -> Option<u16> {
         let is_used_up = |place: &u16| {

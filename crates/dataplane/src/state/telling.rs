@@ -1,5 +1,6 @@
 //! What workers tell of usage: when an account wants a look, what is due of it, now or soon.
 
+use super::usage::Due;
 use super::{SessionIndex, State, StepIndex};
 use dplink::{Start, UsageCause, UsageCounts};
 use rules::{Direction, Seid};
@@ -90,12 +91,16 @@ impl State {
 
     /// A packet came that there was no quota for. Tells that the quota is used up, where there was no room to before, or it was one of
     /// nothing; and that traffic has started: who waits for that may have given nothing until then (TS 29.244 5.4.11). `start` says
-    /// what the packet is.
+    /// what the packet is. Where nothing is left to tell, packets need no look until there is a quota again.
     #[cold]
     pub(crate) fn remind(&mut self, at: (SessionIndex, u16), start: impl FnOnce(&Self) -> Option<Start>) {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
         let Some((ledger, count)) = self.sessions.ledger(at) else { return };
         let due = ledger.missed(&count);
+        if due == Due::default() {
+            self.sessions.with_ledger(at, |_, count| count.stop());
+            return;
+        }
         let start = if due.start { start(self) } else { None };
         for cause in due.causes(start) {
             let now_ns = self.now_ns;

@@ -163,9 +163,10 @@ impl Ledger {
         count.look_at_next();
     }
 
-    /// Who was told of the start may not have heard: the next packet is looked at.
+    /// Who was told of the start, or of the quota's end, may not have heard: the next packet is looked at.
     pub(crate) fn await_start(&mut self, count: &mut Count) {
-        if self.asked.as_mut().is_some_and(|asked| asked.await_start()) {
+        if let Some(asked) = &mut self.asked {
+            asked.await_start();
             count.look_at_next();
         }
     }
