@@ -30,7 +30,17 @@ pub(crate) struct Watch<'a> {
 impl Gaps {
     /// Watches the calling thread from now on; cycles come `hz` a second.
     pub(crate) fn watch(&self, hz: u64) -> Watch<'_> {
-        Watch { gaps: self, threshold: hz / 1_000_000 * GAP_US, last: dpdk::tsc() }
+        self.watch_from(hz, dpdk::tsc())
+    }
+
+    /// The same, from `now` on.
+    pub(crate) const fn watch_from(&self, hz: u64, now: u64) -> Watch<'_> {
+        Watch { gaps: self, threshold: hz / 1_000_000 * GAP_US, last: now }
+    }
+
+    /// Cycles of all absences since they were taken.
+    pub(crate) fn away(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
     }
 
     /// What was seen since the last time it was taken.

@@ -1,6 +1,7 @@
 //! An open-loop generator: packets leave when they are due, whether earlier ones came back or not, and carry the time
 //! they were *due*. So a user plane that stands still is charged for every packet it kept waiting, and none is omitted.
 
+use crate::calm::Calm;
 use crate::gaps::{Gaps, Seen, Watch};
 use crate::interrupt;
 use crate::link::End;
@@ -75,6 +76,8 @@ pub(crate) struct Trial {
     pub(crate) received: u64,
     /// From due to received, in cycles.
     pub(crate) latency: Histogram<u64>,
+    /// The same, of those that came back while both threads ran.
+    pub(crate) calm: Histogram<u64>,
     /// From due to sent, in cycles.
     pub(crate) lateness: Histogram<u64>,
     /// How long sending took, over how long it should have.
@@ -84,12 +87,13 @@ pub(crate) struct Trial {
 
 impl Trial {
     fn new(hz: u64) -> anyhow::Result<Self> {
-        let histogram = || Histogram::new_with_bounds(1, hz * LONGEST.as_secs(), DIGITS);
+        let histogram = || histogram(hz);
         Ok(Self {
             offered: 0,
             refused: 0,
             received: 0,
             latency: histogram()?,
+            calm: histogram()?,
             lateness: histogram()?,
             stretch: 1.0,
             gaps: Seen::default(),
@@ -147,19 +151,22 @@ impl Generator {
         })
     }
 
-    /// Offers `pps` packets a second for `length`, then waits for the last of them.
+    /// Offers `pps` packets a second for `length`, then waits for the last of them. `worker` is where the other thread notes when it was
+    /// not running.
     ///
     /// # Errors
     /// A packet that came out wrong, or a pool that is empty.
-    pub(crate) fn trial(&mut self, pps: f64, length: Duration) -> anyhow::Result<Trial> {
+    pub(crate) fn trial(&mut self, pps: f64, length: Duration, worker: &Gaps) -> anyhow::Result<Trial> {
         let gaps = std::mem::take(&mut self.gaps);
         let mut trial = Trial::new(self.hz)?;
         let total = (pps * length.as_secs_f64()) as u64;
         let start = dpdk::tsc();
         let end = start + (self.hz as f64 * length.as_secs_f64() * OVERTIME) as u64;
         let schedule = Schedule { start, end, interval: self.hz as f64 / pps, total };
-        self.offer(&mut trial, &schedule, gaps.watch(self.hz))?;
-        self.drain(&mut trial)?;
+        let mut calm = Calm::new([&gaps, worker], histogram(self.hz)?, (start, self.hz));
+        self.offer((&mut trial, &mut calm), &schedule, gaps.watch(self.hz))?;
+        self.drain((&mut trial, &mut calm))?;
+        trial.calm = calm.end(dpdk::tsc());
         trial.gaps = gaps.take();
         self.gaps = gaps;
         for (name, port, frame) in std::mem::take(&mut self.kept) {
@@ -170,10 +177,16 @@ impl Generator {
         Ok(trial)
     }
 
-    fn offer(&mut self, trial: &mut Trial, schedule: &Schedule, mut watch: Watch<'_>) -> anyhow::Result<()> {
+    fn offer(
+        &mut self,
+        (trial, calm): (&mut Trial, &mut Calm<'_>),
+        schedule: &Schedule,
+        mut watch: Watch<'_>,
+    ) -> anyhow::Result<()> {
         while trial.offered < schedule.total && !interrupt::asked() {
             let now = dpdk::tsc();
             watch.running(now);
+            calm.look(now);
             if now > schedule.end {
                 break;
             }
@@ -182,7 +195,7 @@ impl Generator {
                 trial.lateness.saturating_record(now.saturating_sub(schedule.time_of(trial.offered)));
                 self.send(trial, burst, schedule)?;
             }
-            self.receive(trial)?;
+            self.receive(trial, |latency| calm.record(latency))?;
         }
         let should = schedule.time_of(trial.offered).saturating_sub(schedule.start).max(1);
         trial.stretch = (dpdk::tsc() - schedule.start) as f64 / should as f64;
@@ -227,8 +240,8 @@ impl Generator {
         Ok(port)
     }
 
-    /// Takes what has come out; returns how much.
-    fn receive(&mut self, trial: &mut Trial) -> anyhow::Result<usize> {
+    /// Takes what has come out, and gives each packet's latency to `record`, too; returns how much.
+    fn receive(&mut self, trial: &mut Trial, mut record: impl FnMut(u64)) -> anyhow::Result<usize> {
         let mut all = 0;
         for port in [N3, N6] {
             let mut packets = std::mem::take(&mut self.received);
@@ -242,7 +255,9 @@ impl Generator {
                     self.answer(port)?;
                 } else if let Some(due) = self.due(port, frame)? {
                     trial.received += 1;
-                    trial.latency.saturating_record(now.saturating_sub(due));
+                    let latency = now.saturating_sub(due);
+                    trial.latency.saturating_record(latency);
+                    record(latency);
                 }
             }
             Buffer::free_all(&mut packets);
@@ -279,20 +294,24 @@ impl Generator {
     /// A packet that came out wrong.
     pub(crate) fn empty(&mut self) -> anyhow::Result<()> {
         let mut nothing = Trial::new(self.hz)?;
-        while self.receive(&mut nothing)? > 0 {}
+        while self.receive(&mut nothing, |_| {})? > 0 {}
         Ok(())
     }
 
-    fn drain(&mut self, trial: &mut Trial) -> anyhow::Result<()> {
+    fn drain(&mut self, (trial, calm): (&mut Trial, &mut Calm<'_>)) -> anyhow::Result<()> {
         let patience = self.hz / 1_000 * DRAIN.as_millis() as u64;
         let mut last = dpdk::tsc();
         while dpdk::tsc() - last < patience && trial.received + trial.refused < trial.offered {
-            if self.receive(trial)? > 0 {
+            if self.receive(trial, |latency| calm.record(latency))? > 0 {
                 last = dpdk::tsc();
             }
         }
         Ok(())
     }
+}
+
+fn histogram(hz: u64) -> Result<Histogram<u64>, hdrhistogram::CreationError> {
+    Histogram::new_with_bounds(1, hz * LONGEST.as_secs(), DIGITS)
 }
 
 fn templates(plan: &Plan) -> Option<Vec<Template>> {

@@ -9,6 +9,7 @@
 
 mod args;
 mod beside;
+mod calm;
 mod clock;
 mod compared;
 mod contest;

@@ -246,6 +246,12 @@ pub(crate) struct Load {
     pub(crate) worker_away: f64,
     /// Trials that did not count because a thread was not running for too long.
     pub(crate) void_trials: u32,
+    /// Of packets that came back while both threads ran; `None` where there was hardly any time like that.
+    #[serde(default)]
+    pub(crate) calm_us: Option<Latency>,
+    /// The share that they are of all packets.
+    #[serde(default)]
+    pub(crate) calm_share: f64,
 }
 
 /// A thread that was away for more of the time than this says nothing of the engine.

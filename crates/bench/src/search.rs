@@ -71,7 +71,7 @@ impl Bench {
     pub(crate) fn trial(&mut self, pps: f64, length: Duration) -> anyhow::Result<(Trial, bool)> {
         self.station.gaps.take();
         let start = dpdk::tsc();
-        let trial = self.generator.trial(pps, length)?;
+        let trial = self.generator.trial(pps, length, &self.station.gaps)?;
         if !self.station.is_alive() {
             bail!("the worker stopped");
         }

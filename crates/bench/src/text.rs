@@ -95,6 +95,17 @@ impl Report {
             latency.p999,
             latency.max,
         );
+        if let Some(calm) = load.calm_us {
+            let _ = writeln!(
+                text,
+                "of these, the {:.1} % that came back while both threads ran: p50 {:.1}, p99 {:.1}, p99.9 {:.1}, most {:.1} us",
+                load.calm_share * 100.0,
+                calm.p50,
+                calm.p99,
+                calm.p999,
+                calm.max,
+            );
+        }
         if load.is_of_the_machine() {
             text += "the machine was busy with other things: rate and latencies are its, not the engine's\n";
         }

@@ -4,7 +4,7 @@ use super::Results;
 use super::published::{FORWARDING, LATENCY};
 use crate::machine::Machine;
 use crate::misses::UNKNOWN;
-use crate::report::{PfcpCost, PfcpRates, Report};
+use crate::report::{Latency, PfcpCost, PfcpRates, Report};
 use crate::spread::Spread;
 use crate::text::{BUSY, busy};
 use std::fmt::Write;
@@ -200,7 +200,7 @@ the same FAR, QER and URR.\n\n";
         let text = format!(
             "## Latency\n\nOne worker between two rings, the generator on another CPU. Rate without loss: **{rate} Mpps**. \
              In the same process: bare loop {} Mpps, floor {} Mpps; ratio {}.\n\n\
-             ![Latency over load](latency.svg)\n\n| load | Mpps | mean us | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator |\n|---|---|---|---|---|---|---|---|---|\n",
+             ![Latency over load](latency.svg)\n\n| load | Mpps | mean us | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator | both there | p50 us | p99.9 us | most us |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             number(report.bare_mpps_per_core, 2),
             number(report.floor_mpps_per_core, 2),
             spread(report.spread.map(|spread| spread.ratio), 3),
@@ -211,9 +211,10 @@ the same FAR, QER and URR.\n\n";
         };
         for point in &report.points {
             let (Some(latency), Some(load)) = (point.latency_us, point.load.as_ref()) else { continue };
+            let calm = |pick: fn(&Latency) -> f64| number(load.calm_us.as_ref().map(pick), 1);
             let _ = writeln!(
                 text,
-                "| {:.0} % | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.4} % | {:.0} us, {:.0} us |",
+                "| {:.0} % | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.4} % | {:.0} us, {:.0} us | {:.1} % | {} | {} | {} |",
                 load.load * 100.0,
                 number(point.mpps_per_core, 2),
                 number(latency.mean, 1),
@@ -224,9 +225,13 @@ the same FAR, QER and URR.\n\n";
                 point.loss.unwrap_or_default() * 100.0,
                 load.worker_gap_us,
                 load.generator_gap_us,
+                load.calm_share * 100.0,
+                calm(|calm| calm.p50),
+                calm(|calm| calm.p999),
+                calm(|calm| calm.max),
             );
         }
-        text += "\n\"Away\" is the longest time a thread was not running at all, because the kernel or the hypervisor had given its CPU to another: no latency can be less than that for the packets it met.\n\nPublished, one way:\n\n";
+        text += "\n\"Away\" is the longest time a thread was not running at all, because the kernel or the hypervisor had given its CPU to another: no latency can be less than that for the packets it met. \"Both there\" is the share of the packets that came back in milliseconds in which neither thread was away for 100 us, and which began when ten times as long had passed since one was; the figures behind it are of these packets alone.\n\nPublished, one way:\n\n";
         LATENCY.iter().for_each(|(system, figure)| _ = writeln!(text, "* {system}: {figure}"));
         Some(text + "\n" + &notes([report]))
     }

@@ -29,6 +29,8 @@ const LOADS: [f64; 6] = [0.1, 0.3, 0.5, 0.7, 0.8, 0.9];
 const RATE_MIN_MPPS: f64 = 1e-3;
 /// The load whose latency stands for the whole.
 const USUAL: f64 = 0.5;
+/// Where both threads ran for less of the packets, nothing is said of these alone.
+const CALM_MIN: f64 = 0.1;
 /// Of the duration, for the searches; the rest is for the loads.
 const SEARCH_SHARE: f64 = 0.55;
 /// Of the duration, for the yardsticks: a stretch after each search.
@@ -70,7 +72,10 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     }
     let usual = report.points.iter().find(|point| point.load.as_ref().is_some_and(|load| load.load == USUAL));
     report.latency_us = usual.and_then(|point| point.latency_us);
-    report.load = Some(load(USUAL, searched.and(bench.found), bench.hz));
+    let of_usual = usual.and_then(|point| point.load.as_ref());
+    let (calm_us, calm_share) = of_usual.map_or((None, 0.0), |load| (load.calm_us, load.calm_share));
+    report.load =
+        Some(Load { calm_us, calm_share, ..load(USUAL, searched.and(bench.found), bench.hz) });
     report.load.iter_mut().for_each(|load| load.zero_loss_mpps = Some(zero_loss));
     report.loss = Some(0.0);
     report.interrupted = interrupt::asked();
@@ -137,6 +142,7 @@ fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<R
             ..std::mem::take(&mut bench.found)
         };
         all = all.and(found);
+        let calm_share = rounded(trial.calm.len() as f64 / trial.received.max(1) as f64);
         let mut point = whole.clone();
         point.has_no_rate();
         point.set_rate(zero_loss * share);
@@ -144,7 +150,9 @@ fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<R
         let is_the_engines = absent || !found.generator_bound;
         point.latency_us = is_the_engines.then(|| latency(&trial.latency, bench.hz));
         point.loss = Some(trial.lost() as f64 / trial.offered.max(1) as f64);
-        point.load = Some(load(share, found, bench.hz));
+        let calm_us = is_the_engines && calm_share >= CALM_MIN;
+        let calm_us = calm_us.then(|| latency(&trial.calm, bench.hz));
+        point.load = Some(Load { calm_us, calm_share, ..load(share, found, bench.hz) });
         points.push(point);
         bar.inc(length.as_millis() as u64);
     }
@@ -166,6 +174,8 @@ fn load(share: f64, found: Found, hz: u64) -> Load {
         generator_away: rounded(found.generator_away as f64 / found.cycles.max(1) as f64),
         worker_away: rounded(found.worker_away as f64 / found.cycles.max(1) as f64),
         void_trials: found.void,
+        calm_us: None,
+        calm_share: 0.0,
     }
 }
 
