@@ -178,6 +178,9 @@ drop_reasons! {
     PuntRate = "punt_rate",
     /// A packet for the kernel, which had as many waiting as may.
     PuntFull = "punt_full",
+    /// A packet of a user that takes more than an eighth of a worker's time, while the worker has more to do than it can and others
+    /// would lose theirs.
+    UserShare = "user_share",
     /// The port did not take the packet.
     PortFull = "port_full",
     /// A packet no node finished: an error in the graph's wiring.

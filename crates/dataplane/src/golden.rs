@@ -37,6 +37,7 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::HandoffFull, "crew"),
     (DropReason::Looped, "looped"),
     (DropReason::MovingFull, "moving"),
+    (DropReason::UserShare, "shares"),
     (DropReason::MacTableFull, "switch, ethernet"),
     (DropReason::FrameCopies, "ethernet"),
     (

@@ -14,6 +14,7 @@ mod cpu;
 mod differential;
 mod engine;
 mod explain;
+mod fair_share;
 #[cfg(test)]
 mod fixture;
 mod frame;

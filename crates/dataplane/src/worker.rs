@@ -17,10 +17,12 @@ mod sleepers;
 mod split;
 mod split_tunnel;
 mod tag;
+mod thinning;
 mod view;
 
 use self::split::SplitFlows;
 use crate::counters::{Counters, DropReason};
+use crate::fair_share::FairShare;
 use crate::frame::{Fate, Packet, PortIndex, VECTOR};
 use crate::graph::{Graph, Hop, NodeId, Run};
 use crate::held::Held;
@@ -99,6 +101,9 @@ pub struct Worker<P: Port> {
     handed: usize,
     /// The others have just come in at ports, and are to be counted there.
     are_new: bool,
+    fair_share: FairShare,
+    /// Where in the vector packets of no class begin.
+    classless: usize,
     /// Nothing is taken from ports any more.
     is_ending: bool,
     trash: Vec<P::Buffer>,
@@ -142,7 +147,8 @@ impl<P: Port> Worker<P> {
             self.hear_others();
         }
         if !self.is_ending {
-            self.receive();
+            let is_full = self.receive();
+            self.fair_share.turn(is_full);
         }
         let received = self.vector.len() + self.rest.arrived.len();
         self.run_received(trace);
@@ -166,6 +172,9 @@ impl<P: Port> Worker<P> {
 
     /// Runs what came in.
     fn run_received(&mut self, mut trace: Option<&mut Vec<Hop>>) {
+        if self.fair_share.is_thinning() {
+            self.thin_out();
+        }
         if !self.vector.is_empty() {
             self.are_new = true;
             match self.tracer.take() {
@@ -185,7 +194,11 @@ impl<P: Port> Worker<P> {
     }
 
     fn run_vector(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
+        let is_sampled = self.are_new && self.fair_share.is_sampling();
         self.run_graph(start, trace);
+        if is_sampled {
+            self.look_at_shares();
+        }
         self.finish();
     }
 

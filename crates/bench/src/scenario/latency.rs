@@ -74,8 +74,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     report.latency_us = usual.and_then(|point| point.latency_us);
     let of_usual = usual.and_then(|point| point.load.as_ref());
     let (calm_us, calm_share) = of_usual.map_or((None, 0.0), |load| (load.calm_us, load.calm_share));
-    report.load =
-        Some(Load { calm_us, calm_share, ..load(USUAL, searched.and(bench.found), bench.hz) });
+    report.load = Some(Load { calm_us, calm_share, ..load(USUAL, searched.and(bench.found), bench.hz) });
     report.load.iter_mut().for_each(|load| load.zero_loss_mpps = Some(zero_loss));
     report.loss = Some(0.0);
     report.interrupted = interrupt::asked();

@@ -39,6 +39,7 @@ mod redirect;
 mod reloads;
 mod requests;
 mod services;
+mod shares;
 mod solicitation;
 mod spoofing;
 mod starts;

@@ -5,6 +5,7 @@ use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
 use crate::cpu;
 use crate::engine::Engine;
+use crate::fair_share::FairShare;
 use crate::frame::VECTOR;
 use crate::graph::Graph;
 use crate::held::Held;
@@ -105,6 +106,8 @@ impl<P: Port> Worker<P> {
             handed: 0,
             are_new: false,
             is_ending: false,
+            fair_share: FairShare::new(),
+            classless: 0,
             trash: Vec::with_capacity(TRASH_ROOM + LANE_ROOM),
             resumed: Vec::with_capacity(config.limits.kept.max(awaited.most())),
             awaited,

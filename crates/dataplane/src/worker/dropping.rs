@@ -51,7 +51,7 @@ impl<P: Port> Worker<P> {
 
     /// For so many, a vector at most.
     #[inline(always)]
-    fn make_trash_room(&mut self, count: usize) {
+    pub(super) fn make_trash_room(&mut self, count: usize) {
         if self.trash.len() + count > TRASH_ROOM {
             P::Buffer::free_all(&mut self.trash);
         }

@@ -33,8 +33,9 @@ impl<P: Port> Worker<P> {
         !waits && !self.handoff.is_waited_for()
     }
 
-    /// Fills the vector: the most urgent class of every port, then the next, then what is in none.
-    pub(super) fn receive(&mut self) {
+    /// Fills the vector: the most urgent class of every port, then the next, then what is in none. Whether a port had as much as may
+    /// come of it at once, so that more of it waits.
+    pub(super) fn receive(&mut self) -> bool {
         let room = VECTOR - self.vector.len();
         let limit = BURST.min(room / self.lanes.len().max(1));
         let mut left = [limit; PORTS_MAX];
@@ -49,9 +50,12 @@ impl<P: Port> Worker<P> {
                 }
             }
         }
+        self.classless = self.vector.len();
+        let mut is_full = false;
         for (at, left) in left.into_iter().enumerate().take(self.lanes.len()) {
-            self.take_in(at, None, left);
+            is_full |= self.take_in(at, None, left) == left;
         }
+        is_full
     }
 
     /// Receives from one port; returns how many.
