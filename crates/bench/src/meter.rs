@@ -36,6 +36,8 @@ pub(crate) struct Rack {
     share: Option<(Nic, usize, usize)>,
     /// Users' tunnels come from so many gNBs.
     gnbs: u32,
+    /// Of a hundred packets, so many are the first user's, whoever's turn it is.
+    of_first: u32,
 }
 
 /// Where packets come from.
@@ -76,7 +78,7 @@ impl Rack {
             active: plan.profile.active,
             flows_per_user: (plan.profile.flows / plan.profile.active).max(1),
         };
-        Ok(Self { idle: idle.into(), stream, meeting: 0..0, share: None, gnbs: 1 })
+        Ok(Self { idle: idle.into(), stream, meeting: 0..0, share: None, gnbs: 1, of_first: 0 })
     }
 
     /// With flows that begin and end, instead of endless ones.
@@ -119,6 +121,22 @@ impl Rack {
     /// Tunnels come from so many gNBs from now on, each with an address of its own.
     pub(crate) fn set_gnbs(&mut self, gnbs: u32) {
         self.gnbs = gnbs;
+    }
+
+    /// So many of a hundred packets are the first user's from now on, whoever's turn it is.
+    pub(crate) fn set_share_of_first(&mut self, percent: u32) {
+        self.of_first = percent;
+    }
+
+    /// Takes packets of its pool in the place of so many that were dropped.
+    ///
+    /// # Errors
+    /// They are not back in the pool.
+    pub(crate) fn replace(&mut self, pool: &Mempool, dropped: usize) -> anyhow::Result<()> {
+        let mut fresh = Vec::new();
+        pool.alloc_bulk(&mut fresh, dropped).context("what was dropped is not back in its pool")?;
+        self.idle.extend(fresh);
+        Ok(())
     }
 
     /// The next packet of the stream, and whether it goes up.
@@ -177,7 +195,11 @@ impl Rack {
             Stream::Endless { packets, active, flows_per_user } => {
                 let next = self.meeting.next();
                 let met = next.and_then(|next| Some((u32::try_from(next / 2).ok()?, next % 2 == 0)));
-                let flow = met.map_or_else(|| draw(packets, *active, *flows_per_user), |(flow, _)| flow);
+                let drawn = |packets: &mut Packets| {
+                    let is_of_first = self.of_first > 0 && packets.any(100) < self.of_first;
+                    draw(packets, if is_of_first { 1 } else { *active }, *flows_per_user)
+                };
+                let flow = met.map_or_else(|| drawn(packets), |(flow, _)| flow);
                 let number = flow / *flows_per_user;
                 let written = match met {
                     Some((_, up)) => {

@@ -168,7 +168,7 @@ pub(crate) struct Steering {
     pub(crate) ratio_shared_out: Option<f64>,
     /// Of a point of latency: a million packets a second, of all workers together.
     pub(crate) offered_mpps: Option<f64>,
-    /// Of a point of overload: what became of the packets of each class, the urgent first.
+    /// Of a point of overload: what became of the packets of each class, the urgent, or the one user's, first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) by_class: Vec<ClassFate>,
 }
@@ -176,11 +176,11 @@ pub(crate) struct Steering {
 /// What became of the packets of a class under overload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClassFate {
-    /// `urgent` or `rest`.
+    /// `urgent`, `one` (user's), or `rest`.
     pub(crate) class: String,
     /// Packets offered.
     pub(crate) packets: u64,
-    /// The share of them that found their queue full.
+    /// The share of them that found their queue full, or were dropped as too much of one user's.
     pub(crate) loss: f64,
     /// Of the others.
     pub(crate) latency_us: Latency,

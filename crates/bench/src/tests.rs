@@ -298,6 +298,9 @@ fn check_overload(report: &Report) {
     if let [urgent, rest] = of("classes").as_slice() {
         assert!(urgent.loss == 0.0 && rest.loss > 0.0 && urgent.packets > 0, "{urgent:?} {rest:?}");
     }
+    if let [one, rest] = of("one-user").as_slice() {
+        assert!(one.loss > rest.loss && one.packets > rest.packets, "{one:?} {rest:?}");
+    }
     if let [urgent, rest] = of("no-classes").as_slice() {
         assert!(urgent.loss > 0.0 && rest.loss > 0.0, "{urgent:?} {rest:?}");
     }

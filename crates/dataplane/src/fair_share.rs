@@ -113,7 +113,7 @@ impl FairShare {
 
     /// A period is over.
     fn judge(&mut self) {
-        let is_overloaded = u64::from(self.full) * 8 >= u64::from(self.turns) * 7;
+        let is_overloaded = self.full * 4 >= self.turns * 3;
         match is_overloaded {
             true => self.give_way(),
             false => self.recover(),

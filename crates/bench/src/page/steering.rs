@@ -45,7 +45,7 @@ pub(super) fn section(report: &Report) -> String {
 }
 
 fn is_overload(steering: &Steering) -> bool {
-    steering.mode.ends_with("classes")
+    !steering.by_class.is_empty() || steering.mode.ends_with("classes") || steering.mode == "one-user"
 }
 
 /// One worker offered more than it carries: what became of urgent packets, and of the others.
@@ -71,7 +71,8 @@ fn overload(report: &Report) -> String {
         false => format!(
             "\nOne worker that is offered half as much again as it carries; one user in ten is urgent (QFI 5 up, DSCP 46 down). \
              With *classes* the card has a queue for urgent packets, which the worker takes first; a queue holds 1,024 packets \
-             and loses what comes then.\n\n| card | offered Mpps | packets | number | lost | p50 us | p99 us | most us | |\n\
+             and loses what comes then. With *one-user* there are no classes, and 60 % of the packets are one user's, of which the worker drops some \
+             (`user_share`).\n\n| card | offered Mpps | packets | number | lost | p50 us | p99 us | most us | |\n\
              |---|---|---|---|---|---|---|---|---|\n{rows}"
         ),
     }

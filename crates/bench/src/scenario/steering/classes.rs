@@ -1,4 +1,5 @@
-//! Urgent packets under overload: a card that sorts them into queues of their own, beside one whose queues hold all alike.
+//! Overload: urgent packets behind a card that sorts them into queues of their own, and behind one whose queues hold all alike; and one
+//! user that sends and gets more than all others.
 //!
 //! One worker is offered half as much again as it carries. What comes while a queue is full is lost, as a card loses it.
 
@@ -9,17 +10,20 @@ use crate::meter::Rack;
 use crate::nic::{Nic, Urgent};
 use crate::product::NOW_NS;
 use crate::report::{ClassFate, Latency};
-use crate::setup::{N3, N6, TUNNEL_HEADERS};
+use crate::setup::{N3, N6, TUNNEL_HEADERS, user};
 use anyhow::{Context, ensure};
 use dataplane::Worker;
-use dpdk::Mbuf;
+use dpdk::{Mbuf, Mempool};
 use hdrhistogram::Histogram;
 use packet::Buffer;
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 /// Of what one worker carries at most.
 pub(super) const OVERLOAD: f64 = 1.5;
+/// Of a hundred packets, those of the user who has most.
+const OF_ONE_USER: u32 = 60;
 /// One user in so many is urgent.
 const URGENT_USERS: u32 = 10;
 /// As the card tells them apart.
@@ -38,6 +42,39 @@ const AWAY_US: u64 = 100;
 /// Latencies above this count as this.
 const LONGEST_S: u64 = 1;
 
+/// What there is too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overload {
+    /// Everybody's packets, and the card tells none from another.
+    Unsorted,
+    /// Everybody's, and it sorts them.
+    Sorted,
+    /// One user's.
+    OneUser,
+}
+
+impl Overload {
+    /// All of them.
+    pub(super) const ALL: [Self; 3] = [Self::Unsorted, Self::Sorted, Self::OneUser];
+
+    /// In reports.
+    pub(super) const fn mode(self) -> &'static str {
+        match self {
+            Self::Unsorted => "no-classes",
+            Self::Sorted => "classes",
+            Self::OneUser => "one-user",
+        }
+    }
+
+    /// Whose packets are told first, and of whom the others are.
+    const fn classes(self) -> [&'static str; 2] {
+        match self {
+            Self::Unsorted | Self::Sorted => ["urgent", "rest"],
+            Self::OneUser => ["one", "rest"],
+        }
+    }
+}
+
 /// A packet that will come.
 struct Due {
     number: usize,
@@ -46,7 +83,7 @@ struct Due {
     mbuf: Mbuf,
 }
 
-/// What became of a class, urgent or not.
+/// What became of a class.
 struct Found {
     packets: u64,
     lost: u64,
@@ -66,69 +103,85 @@ struct Run<'a> {
     back: Vec<Mbuf>,
 }
 
-/// Overload for so long; what became of both classes, the urgent first, and runs that did not count and did.
+/// Overload for so long; what became of both classes, and runs that did not count and did.
 ///
 /// # Errors
 /// Packets that are missing; no run that counts.
 pub(super) fn measure(
     team: &Team<'_>,
     formation: &mut Formation,
-    rack: &mut Rack,
-    (pps, sorted, duration): (f64, bool, Duration),
+    (rack, pool): (&mut Rack, &Mempool),
+    (pps, overload, duration): (f64, Overload, Duration),
 ) -> anyhow::Result<(Vec<ClassFate>, [u32; 2])> {
     let nic = formation.grounds.nic.clone().sorting(MARKS);
     let docks = formation.grounds.docks.first().context("no worker")?.clone();
     let worker = formation.workers.first_mut().context("no worker")?;
     let (mut found, mut runs, start) = ([Found::new(team.hz)?, Found::new(team.hz)?], [0, 0], Instant::now());
     while start.elapsed() < duration || (runs[1] == 0 && start.elapsed() < duration * 4) {
-        let (due, urgent) = lay(&nic, rack)?;
+        let (due, first) = lay(overload, &nic, rack)?;
+        let before = dropped(worker);
         let mut run = Run {
             docks: &docks,
             hz: team.hz,
             start: dpdk::tsc(),
             interval: team.hz as f64 / pps,
-            sorted,
+            sorted: overload == Overload::Sorted,
             due,
             waits: vec![None; PACKETS],
             back: Vec::with_capacity(PACKETS),
         };
         let was_away = run.work(worker)?;
-        ensure!(run.back.len() == PACKETS, "{PACKETS} packets went in and {} came out", run.back.len());
+        let (back, dropped) = (run.back.len(), dropped(worker) - before);
+        ensure!(
+            back + dropped == PACKETS,
+            "{PACKETS} packets went in, {back} came out, {dropped} were dropped"
+        );
         run.back.into_iter().for_each(|mbuf| rack.put(mbuf));
+        rack.replace(pool, dropped)?;
         runs[usize::from(!was_away)] += 1;
         if !was_away && runs[1] > 1 {
             // The first that counts meets flows in their classes, and is not told.
-            urgent
-                .iter()
-                .zip(run.waits)
-                .for_each(|(is_urgent, wait)| found[usize::from(!is_urgent)].take(wait));
+            first.iter().zip(run.waits).for_each(|(is_first, wait)| found[usize::from(!is_first)].take(wait));
         }
     }
     ensure!(found.iter().all(|found| !found.waits.is_empty()), "other programs took the CPU in all runs");
-    let [urgent, rest] = found;
-    Ok((vec![urgent.told("urgent", team.hz), rest.told("rest", team.hz)], runs))
+    let ([first, rest], [name, others]) = (found, overload.classes());
+    Ok((vec![first.told(name, team.hz), rest.told(others, team.hz)], runs))
 }
 
-/// Packets of all users, those of some marked as the card sorts them; and which are urgent.
-fn lay(nic: &Nic, rack: &mut Rack) -> anyhow::Result<(VecDeque<Due>, Vec<bool>)> {
-    let (mut due, mut urgent) = (VecDeque::with_capacity(PACKETS), Vec::with_capacity(PACKETS));
+/// Packets that the worker has dropped so far.
+fn dropped(worker: &Worker<Dock>) -> usize {
+    worker.counters().drops.iter().sum::<u64>() as usize
+}
+
+/// Packets of all users, those of some marked as the card sorts them; and which are of the class that is told first.
+fn lay(overload: Overload, nic: &Nic, rack: &mut Rack) -> anyhow::Result<(VecDeque<Due>, Vec<bool>)> {
+    let (mut due, mut first) = (VecDeque::with_capacity(PACKETS), Vec::with_capacity(PACKETS));
+    let is_one_users = overload == Overload::OneUser;
+    rack.set_share_of_first(if is_one_users { OF_ONE_USER } else { 0 });
     for number in 0..PACKETS {
         let (mut mbuf, up) = rack.next()?;
-        mark(mbuf.data_mut(), up).context("a frame is too short")?;
+        if !is_one_users {
+            mark(mbuf.data_mut(), up).context("a frame is too short")?;
+        }
         let tail = mbuf.data_mut().last_chunk_mut::<TAIL>().context("a frame is too short")?;
         *tail = (number as u64).to_le_bytes();
         let is_urgent = nic.is_urgent(mbuf.data(), up);
-        urgent.push(is_urgent);
+        first.push(if is_one_users { user_of(mbuf.data(), up) == Some(user(0).address) } else { is_urgent });
         due.push_back(Due { number, port: if up { N3 } else { N6 }, is_urgent, mbuf });
     }
-    Ok((due, urgent))
+    rack.set_share_of_first(0);
+    Ok((due, first))
+}
+
+fn user_of(frame: &[u8], up: bool) -> Option<Ipv4Addr> {
+    let address = if up { TUNNEL_HEADERS + 26 } else { 30 };
+    Some(Ipv4Addr::from(*frame.get(address..)?.first_chunk::<4>()?))
 }
 
 /// Makes a frame of an urgent user what the card goes by.
 fn mark(frame: &mut [u8], up: bool) -> Option<()> {
-    let address = if up { TUNNEL_HEADERS + 26 } else { 30 };
-    let user = u32::from_be_bytes(*frame.get(address..)?.first_chunk()?);
-    if user % URGENT_USERS > 0 {
+    if u32::from(user_of(frame, up)?) % URGENT_USERS > 0 {
         return Some(());
     }
     if up {
@@ -226,7 +279,7 @@ impl Run<'_> {
 mod tests {
     use super::*;
     use crate::nic::Hash;
-    use crate::setup::{ENDPOINTS, user};
+    use crate::setup::ENDPOINTS;
     use traffic::{PROFILES, Packets};
 
     #[test]

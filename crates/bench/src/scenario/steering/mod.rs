@@ -25,6 +25,7 @@ use crate::spread::{Spread, rounded};
 use crate::{compared, contest, interrupt, machine};
 use anyhow::{Context, bail};
 use bare::BareTeam;
+use classes::Overload;
 use dataplane::Counters;
 use dpdk::Mempool;
 use formation::{Case, Formation, Mode};
@@ -241,7 +242,7 @@ fn point(report: &Report, entry: &Entry, entries: &[Entry], (hz, beside): (u64, 
     point
 }
 
-/// More than one worker carries, of which some is urgent: to a card that sorts it, and to one that does not.
+/// More than one worker carries: of which some is urgent, to a card that sorts it and to one that does not, and most of it one user's.
 fn overload(
     team: &Team<'_>,
     plan: &Plan,
@@ -253,9 +254,9 @@ fn overload(
     rack.set_gnbs(1);
     let mut formation = Formation::new(Case { mode: Mode::Classes, gnbs: 1, workers: 1 }, plan, pool)?;
     let offered = mpps * classes::OVERLOAD;
-    let length = plan.duration.mul_f64(OVERLOAD_SHARE / 2.0).max(Duration::from_millis(50));
-    for (sorted, mode) in [(false, "no-classes"), (true, "classes")] {
-        let found = classes::measure(team, &mut formation, rack, (offered * 1e6, sorted, length));
+    let length = plan.duration.mul_f64(OVERLOAD_SHARE / 3.0).max(Duration::from_millis(50));
+    for overload in Overload::ALL {
+        let found = classes::measure(team, &mut formation, (rack, pool), (offered * 1e6, overload, length));
         let (fates, note) = match found {
             Ok((fates, [void, counted])) => {
                 (fates, format!("{counted} runs counted, in {void} another program had the CPU"))
@@ -264,7 +265,7 @@ fn overload(
         };
         let mut point = untimed(one.clone(), offered, &note);
         if let Some(steering) = &mut point.steering {
-            (steering.mode, steering.by_class) = (mode.to_owned(), fates);
+            (steering.mode, steering.by_class) = (overload.mode().to_owned(), fates);
         }
         points.push(point);
     }
