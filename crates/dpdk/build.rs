@@ -11,7 +11,7 @@ const LIBRARIES: [&str; 6] = ["rte_ethdev", "rte_net_ring", "rte_mbuf", "rte_mem
 const PARSE_CPU: &str = "-march=corei7";
 
 const FUNCTIONS: &str = "anchorline_.*|rte_dev_(probe|remove)|rte_eal_(init|cleanup)|rte_errno|\
-    rte_eth_(dev_(configure|start|stop|close|info_get|get_port_by_name|socket_id|set_mtu|adjust_nb_rx_tx_desc)|\
+    rte_eth_(dev_(configure|start|stop|close|fw_version_get|info_get|get_port_by_name|socket_id|set_mtu|adjust_nb_rx_tx_desc)|\
     from_rings|link_get_nowait|macaddr_get|promiscuous_enable|rx_queue_setup|stats_get|tx_queue_setup)|\
     rte_get_tsc_hz|rte_log_set_global_level|rte_mempool_(free|in_use_count)|\
     rte_ring_(create|free)|rte_strerror|rte_thread_(register|unregister)";

@@ -40,6 +40,8 @@ pub struct RssTypes {
 pub struct Capabilities {
     /// DPDK's driver.
     pub driver: String,
+    /// What its firmware calls itself, where the driver says.
+    pub firmware: Option<String>,
     /// The device's address.
     pub mac: [u8; 6],
     /// Receive queues it has.
@@ -80,11 +82,12 @@ impl RssTypes {
 impl Capabilities {
     /// # Safety
     /// `info` is as `rte_eth_dev_info_get` filled it.
-    pub(crate) unsafe fn new(info: &rte_eth_dev_info, mac: [u8; 6]) -> Self {
+    pub(crate) unsafe fn new(info: &rte_eth_dev_info, (mac, firmware): ([u8; 6], Option<String>)) -> Self {
         // SAFETY: the driver's name is null or a text in the driver's memory; it is copied.
         let driver = (!info.driver_name.is_null()).then(|| unsafe { CStr::from_ptr(info.driver_name) });
         Self {
             driver: driver.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            firmware,
             mac,
             max_rx_queues: info.max_rx_queues,
             max_tx_queues: info.max_tx_queues,

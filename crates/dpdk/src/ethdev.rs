@@ -33,6 +33,9 @@ pub(crate) fn find(name: &CStr) -> Result<Ethdev, Errno> {
     Ok(Ethdev(id))
 }
 
+/// Octets of a firmware's version, the closing one included; the longest seen in DPDK's drivers are of some 80.
+const FIRMWARE_MAX: usize = 256;
+
 /// DPDK's word for whichever NUMA node.
 const ANY_SOCKET: u32 = u32::MAX;
 
@@ -52,6 +55,15 @@ impl Ethdev {
             check(sys::rte_eth_dev_info_get(self.0, info.as_mut_ptr()))?;
             Ok(info.assume_init())
         }
+    }
+
+    /// What the device's firmware calls itself; `None` where the driver does not say, or says nothing.
+    pub(crate) fn firmware(self) -> Option<String> {
+        let mut text = [0_u8; FIRMWARE_MAX];
+        // SAFETY: DPDK checks the port's number and writes as many octets at most, the last of them 0; what is longer is not written.
+        let error = unsafe { sys::rte_eth_dev_fw_version_get(self.0, text.as_mut_ptr().cast(), text.len()) };
+        let version = CStr::from_bytes_until_nul(&text).ok().filter(|_| error == 0)?.to_string_lossy();
+        (!version.trim().is_empty()).then(|| version.trim().to_owned())
     }
 
     pub(crate) fn mac(self) -> Result<[u8; 6], Errno> {

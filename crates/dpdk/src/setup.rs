@@ -64,7 +64,7 @@ pub(crate) fn set_up(
     let info = attempt(device, "asked what it can do", || ethdev.info())?;
     let mac = attempt(device, "asked for its address", || ethdev.mac())?;
     // SAFETY: `info` comes from DPDK.
-    let capabilities = unsafe { Capabilities::new(&info, mac) };
+    let capabilities = unsafe { Capabilities::new(&info, (mac, ethdev.firmware())) };
     check_queues(config, &capabilities)?;
     check_mtu(config, &capabilities, pool)?;
     let queues = (config.rx_queues, config.tx_queues);

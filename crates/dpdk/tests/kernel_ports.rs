@@ -18,6 +18,7 @@ fn af_packet_carries_packets_over_a_veth_pair() {
         let pool = pool();
         let (mut a, mut b) = (open("net_af_packet0,iface=v0", &pool), open("net_af_packet1,iface=v1", &pool));
         assert_eq!((a.capabilities().driver.as_str(), a.promiscuous()), ("net_af_packet", true));
+        assert_eq!(a.capabilities().firmware, None, "there is no card");
         exchange(&pool, &mut a, &mut b, 8);
         drop((a, b));
         assert_eq!(pool.in_use(), 0);

@@ -206,6 +206,8 @@ pub struct WorkerIdle {
 pub struct PortSteering {
     /// DPDK's driver.
     pub driver: String,
+    /// What the card's firmware calls itself, where the driver says.
+    pub firmware: Option<String>,
     /// Receive queues in use.
     pub queues: u32,
     /// Why packets get to their workers in the way they do, as a sentence.

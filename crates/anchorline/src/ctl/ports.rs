@@ -73,6 +73,7 @@ fn table(ports: &[PortStatistics]) -> String {
     }
     for PortStatistics { name, steering, received, classes, punting, .. } in ports {
         let _ = writeln!(text, "\n{name}: {}", steering.reason);
+        steering.firmware.iter().for_each(|version| _ = writeln!(text, "  firmware: {version}"));
         text += &placement(&steering.placement);
         text += &by_class(steering, (*received, classes));
         steering.refused.iter().for_each(|refused| _ = writeln!(text, "  not taken: {refused}"));
@@ -170,6 +171,7 @@ mod tests {
         let mut ports = statistics().ports;
         let steering = dplink::PortSteering {
             driver: "net_ice".to_owned(),
+            firmware: Some("4.40 0x8001c7d4 1.3534.0".to_owned()),
             queues: 4,
             reason: "the card took the flow rules for ice".to_owned(),
             installed: vec!["# start".to_owned(), "flow create 0 ingress".to_owned()],
@@ -197,6 +199,7 @@ mod tests {
             text.contains("net_ice               4  one worker                    1  net_null0"),
             "{text}"
         );
+        assert!(text.contains("\n  firmware: 4.40 0x8001c7d4 1.3534.0\n"), "{text}");
         assert!(text.contains("n3: the card took") && text.contains("  not taken: no ipv6\n"), "{text}");
         let classes = "  class voice (QFI 1): 4 packets\n  class video (PCP 4): not in force: its packets are with \
                        the rest\n  the rest: 6 packets\n";

@@ -97,6 +97,7 @@ pub(super) fn share_out(
     };
     // Before anybody has its queues: some of it needs the port to stand still.
     let (led, mut steering) = steering::set_up(&mut port, &asked);
+    steering.firmware.clone_from(&port.capabilities().firmware);
     let exact = exact::ask(&mut port, (&asked, led), &mut steering);
     let in_force: Vec<bool> = steering.classes.iter().map(|class| class.in_force).collect();
     let inlets = inlets(port.take_rx_queues(), wanted.receivers.into(), &in_force);

@@ -203,7 +203,8 @@ fn firmware(_: &Facts, nic: &Nic) -> Option<Outcome> {
             "neither a file of the kernel nor, where it is asked, ethtool -i {name} says it"
         )),
         (None, None) => Outcome::not_here(
-            "no file of the kernel says it, and no driver of the kernel has the card that could be asked",
+            "no file of the kernel says it, and no driver of the kernel has the card that could be asked; of a card that a \
+             running node has, `anchorline ctl ports` may tell",
         ),
     })
 }
