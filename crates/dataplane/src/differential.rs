@@ -5,6 +5,7 @@
 
 mod outer;
 mod pair;
+mod portals;
 mod tally;
 mod wire;
 

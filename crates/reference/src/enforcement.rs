@@ -11,6 +11,7 @@ use crate::errors::Stopped;
 use crate::forwarding::towards;
 use crate::ip::UserPacket;
 use crate::meters::{Load, Meter, is_limited, meter_key};
+use crate::portal;
 use crate::reason::DropReason;
 use crate::redirection::{Redirected, leaves_for};
 use crate::setup::{Network, Setup};
@@ -61,6 +62,8 @@ pub(crate) struct Verdict {
 pub(crate) enum Action {
     Forward(ForwardingParameters),
     Buffer,
+    /// Nothing is forwarded, but who sent it may be answered.
+    Answer,
     /// To be split, or its sender told; it would have left on this side.
     Stop(Stopped, Network),
     Drop(DropReason),
@@ -135,7 +138,7 @@ impl Session {
     ///
     /// 1. the gates;
     /// 2. the FAR: once a quota is used up, that of its URR stands in for one that forwards or buffers;
-    /// 3. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
+    /// 3. a FAR that drops, buffers or answers (`portal.rs`): nothing is charged or counted, for nothing leaves;
     /// 4. copies;
     /// 5. what is not sent in any case: to ourselves, no hop left, too long;
     /// 6. redirection to another address, by which routes go;
@@ -161,18 +164,15 @@ impl Session {
         }
         let (far, stands_in) = self.far_for(pdr, part_of).ok_or(DropReason::FarDrop)?;
         let marks = self.marks(pdr, &far);
+        let without_leaving = |action| {
+            Ok(Verdict { action, marks, copies: Vec::new(), far: (far.id, stands_in), readdressed: None })
+        };
         let to = match (far.apply_action, &far.forwarding) {
+            _ if portal::answers(&far).is_some() => return without_leaving(Action::Answer),
             (ApplyAction::Buffer, _) => {
                 self.kept.push((pdr.urrs.to_vec(), load));
-                return Ok(Verdict {
-                    action: Action::Buffer,
-                    marks,
-                    copies: Vec::new(),
-                    far: (far.id, stands_in),
-                    readdressed: None,
-                });
+                return without_leaving(Action::Buffer);
             }
-            // Resets are no model's: worlds have none.
             (ApplyAction::Drop | ApplyAction::Reset, _) | (_, None) => {
                 self.count_dropped(&pdr.urrs, load);
                 return Err(DropReason::FarDrop);
@@ -232,13 +232,19 @@ impl Session {
         Ok(())
     }
 
-    /// Where packets of a PDR go in a tunnel, with what marks; `None` where they do not.
-    pub(crate) fn tunnel_of(&self, pdr: &Pdr, direction: Direction) -> Option<(ForwardingParameters, Marks)> {
-        let (qers, far) = (self.qers(pdr), self.far(pdr.far)?);
-        let open = qers.iter().all(|qer| gate(qer, direction) == Gate::Open);
-        let forwards = far.apply_action == ApplyAction::Forward;
-        let to = far.forwarding.filter(|to| open && forwards && to.outer_header_creation.is_some())?;
-        Some((to, self.marks(pdr, far)))
+    /// Where packets of a PDR go in a tunnel, with what marks, be it only what the node says itself; `None` where they do not.
+    pub(crate) fn tunnel_of(&self, pdr: &Pdr) -> Option<(ForwardingParameters, Marks)> {
+        let far = self.far(pdr.far)?;
+        let (to, marks) = self.way(pdr, far)?;
+        to.outer_header_creation.is_some().then_some((to, marks))
+    }
+
+    /// Where a FAR leads packets of a PDR, with what marks, be it only answers in their place; `None` where they do not leave.
+    pub(crate) fn way(&self, pdr: &Pdr, far: &Far) -> Option<(ForwardingParameters, Marks)> {
+        let direction = pdr.pdi.source_interface.direction();
+        let open = self.qers(pdr).iter().all(|qer| gate(qer, direction) == Gate::Open);
+        let leads = matches!(far.apply_action, ApplyAction::Forward | ApplyAction::Reset);
+        Some((far.forwarding.filter(|_| open && leads)?, self.marks(pdr, far)))
     }
 
     /// Packets that come by a tunnel of the radio side and go into another there are in the flow of others by the same FAR, if
@@ -268,7 +274,7 @@ impl Session {
         self.rules.qers.iter().find(|qer| qer.id == id)
     }
 
-    fn far(&self, id: FarId) -> Option<&Far> {
+    pub(crate) fn far(&self, id: FarId) -> Option<&Far> {
         self.rules.fars.iter().find(|far| far.id == id)
     }
 

@@ -65,7 +65,7 @@ impl Reference {
         let session = self.sessions.get(session)?;
         let arrival = Arrival { port: 0, source, instance, tunnel: None, packet };
         let pdr = first_pdr(&session.rules, &arrival)?;
-        let (to, marks) = session.tunnel_of(pdr, source.direction())?;
+        let (to, marks) = session.tunnel_of(pdr)?;
         let routed = self.put_into_tunnel(answer, &to, marks);
         Some(routed.and_then(|(next_hop, packet)| self.transmit(next_hop, packet)))
     }

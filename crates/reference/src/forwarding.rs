@@ -36,6 +36,7 @@ impl Reference {
                 self.forward(Bill::of((session, &pdr), arrival), (&leaving, to, verdict.marks)).into()
             }
             Action::Buffer => Outcome::of(Fate::Kept),
+            Action::Answer => self.answer((session, &pdr), verdict.far.0, arrival)?,
             Action::Drop(reason) => Outcome::of(Fate::Dropped(*reason)),
             Action::Stop(stopped, side) => match parts(arrival, *stopped) {
                 Some(parts) => self.serve_parts((session, &pdr), &parts, verdict.far),

@@ -8,6 +8,7 @@ use crate::gtpu::{self, Message};
 use crate::icmp::{ALL_NODES, ALL_ROUTERS, ToUs, solicited_node};
 use crate::ip::{self, Fault, Header, ICMP, ICMPV6, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
+use crate::portal;
 use crate::reason::DropReason;
 use crate::setup::{Mac, PortSetup};
 use rules::{FTeid, ForwardingParameters, Instance, Interface, Pdi, Pdr, Qfi, Teid};
@@ -202,8 +203,10 @@ impl Reference {
         let session = self.session_of_tunnel(f_teid);
         let pdr = session.and_then(|session| Some((session, self.first_of_tunnel(session, f_teid)?)));
         let to = pdr.and_then(|(session, pdr)| {
-            let direction = pdr.pdi.source_interface.direction();
-            self.sessions.get(session)?.tunnel_of(pdr, direction).map(|(to, _)| to)
+            let session = self.sessions.get(session)?;
+            // Where packets are answered, none goes on that could be the last.
+            let forwards = portal::answers(session.far(pdr.far)?).is_none();
+            session.tunnel_of(pdr).filter(|_| forwards).map(|(to, _)| to)
         });
         let to = to.filter(|to| to.outer_header_creation.is_some_and(|it| it.teid().is_some()));
         let Some(to) = to else { return Ok(Outcome::of(Fate::Consumed)) };

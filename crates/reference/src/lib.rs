@@ -47,6 +47,8 @@
 //!   some limit is reached ([`Reference::standing`]), which goes alone;
 //! * make the neighbours of [`Setup`] known beforehand, and allow any number of Error Indications, ICMP errors, kept packets and so
 //!   many per session;
+//! * a portal's handshakes have a number that nobody knows but the other implementation: leave it out, and tell the reference
+//!   ([`Reference::hear_first_number`]);
 //! * put changes with `drop_buffered`, so that no kept packet leaves because of one;
 //! * start anew after some thousand packets: a world's second is the time after which waiting packets expire.
 //!
@@ -133,6 +135,7 @@ mod input;
 mod ip;
 mod meters;
 mod outcome;
+mod portal;
 mod quote;
 mod reason;
 mod reassembly;
@@ -166,6 +169,8 @@ pub struct Reference {
     asked: Vec<Asked>,
     error_indications: bool,
     icmp_errors: bool,
+    /// Numbers with which users' handshakes with the node began.
+    first_numbers: Vec<(redirection::Flow, u32)>,
     /// The last user's packet that found its session, and the place of that.
     #[cfg(test)]
     seen: Option<(usize, detection::Arrival)>,
@@ -189,6 +194,7 @@ impl Reference {
             asked,
             error_indications: true,
             icmp_errors: true,
+            first_numbers: Vec::new(),
             #[cfg(test)]
             seen: None,
         })

@@ -1,6 +1,7 @@
 //! The data plane and the reference side by side: both get the same rules, and the same packets at the same time.
 
 use super::PACKETS;
+use super::portals::Portals;
 use super::tally::{Frame, Tally, drops, tag_length};
 use super::wire::{Wire, roomy};
 use crate::Counters;
@@ -29,6 +30,7 @@ pub(super) struct Pair {
     pub(super) moved: usize,
     /// How many times packets were brought.
     pub(super) vectors: usize,
+    portals: Portals,
 }
 
 impl Pair {
@@ -72,6 +74,7 @@ impl Pair {
             moves,
             moved: 0,
             vectors: 0,
+            portals: Portals::default(),
             world,
         };
         for (seid, rules) in pair.world.sessions.clone() {
@@ -186,7 +189,7 @@ impl Pair {
         let going = if self.moves { self.set_out(random) } else { None };
         let mut packet = |_| {
             let (port, frame) = self.world.packet(random);
-            Frame(port, frame)
+            self.portals.next(random).unwrap_or(Frame(port, frame))
         };
         let frames: Vec<Frame> = match are_copies {
             true => vec![packet(0); count],
@@ -222,12 +225,14 @@ impl Pair {
         self.bring(&frames[first..]);
         self.settle(going);
         self.read(&before, &mut seen);
+        self.portals.hear(frames, &seen.sent, &mut self.reference);
         for tally in [&mut expected, &mut seen] {
             if self.workers.len() > 1 {
                 // Each asks for the stations it needs.
                 tally.sent.retain(|Frame(_, frame)| !is_question(frame));
             }
             tally.forget_identifications(&self.world.setup);
+            tally.forget_first_numbers();
             tally.sent.sort();
         }
         (expected, seen)

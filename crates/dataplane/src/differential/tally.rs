@@ -5,6 +5,9 @@ use reference::{Fate, Outcome, Setup};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// A server's part of a handshake over TCP.
+pub(super) const SYN_AND_ACK: u8 = 0x12;
+
 /// A frame and its port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Frame(pub(super) usize, pub(super) Vec<u8>);
@@ -46,6 +49,16 @@ impl Tally {
         }
     }
 
+    /// Leaves out with which number of the node's a user's handshake goes on: nobody else is to know it.
+    pub(super) fn forget_first_numbers(&mut self) {
+        for Frame(_, frame) in &mut self.sent {
+            if let Some(at) = segment_in_tunnel(frame).filter(|at| frame.get(at + 13) == Some(&SYN_AND_ACK)) {
+                frame[at + 4..at + 8].fill(0);
+                frame[at + 16..at + 18].fill(0);
+            }
+        }
+    }
+
     /// What the reference says.
     pub(super) fn expect(&mut self, outcome: Outcome) {
         for fate in outcome.copies.iter().chain([&outcome.fate]) {
@@ -64,6 +77,26 @@ pub(super) fn tag_length(frame: &[u8]) -> usize {
     let is_tag =
         |at: &usize| matches!(frame.get(12 + at..14 + at), Some([0x81, 0] | [0x88, 0xa8] | [0x91, 0]));
     4 * (0..).step_by(4).take_while(is_tag).count()
+}
+
+/// Where a segment of TCP begins that stands in GTP-U, right behind IP, in a frame that we have sent.
+pub(super) fn segment_in_tunnel(frame: &[u8]) -> Option<usize> {
+    let word = |at: usize| Some(u16::from_be_bytes(frame.get(at..)?.first_chunk().copied()?));
+    let ip = 14 + tag_length(frame);
+    let gtpu = ip + 8 + if frame.get(ip)? >> 4 == 4 { 20 } else { 40 };
+    if word(gtpu - 6)? != packet::gtpu::PORT {
+        return None;
+    }
+    let optional = if frame.get(gtpu)? & 7 == 0 { 0 } else { 4 };
+    let mut at = gtpu + 8 + optional;
+    if frame.get(gtpu)? & 4 != 0 && *frame.get(at - 1)? != 0 {
+        at += 4 * usize::from(*frame.get(at)?);
+    }
+    let (length, protocol) = match frame.get(at)? >> 4 {
+        4 => (4 * usize::from(frame.get(at)? & 15), *frame.get(at + 9)?),
+        _ => (40, *frame.get(at + 6)?),
+    };
+    (protocol == packet::protocol::TCP && frame.len() >= at + length + 20).then_some(at + length)
 }
 
 /// Leaves out of an Ethernet frame what tells fragments of one datagram of ours from those of another.

@@ -70,11 +70,11 @@ impl<B: Buffer> Node<B> for Redirect {
     }
 }
 
-/// `None` for what is not the front of a TCP segment.
+/// `None` for what is not a whole TCP segment: of a fragment nobody knows how long its segment is.
 fn plan<'a, B: Buffer>(state: &State, packet: &'a Packet<B>) -> Option<Plan<'a>> {
     let data = packet.buffer.data();
     let found = FiveTuple::parse(data).ok()?;
-    if found.tuple.protocol != protocol::TCP || found.tuple.fragment {
+    if found.tuple.protocol != protocol::TCP || found.part.is_some() {
         return None;
     }
     let segment = Segment::parse(data.get(found.upper..found.total)?).ok()?;
@@ -202,9 +202,9 @@ fn for_server<B: Buffer>(
     };
     let length = made.write(&flow, bytes)?;
     let (step, towards, next) = way_to_server(state, packet, &flow)?;
-    // From one network to another is a hop.
-    if next == NodeId::IpOutput && state.ports.is_ours(flow.destination_address()) {
-        return None;
+    if next == NodeId::IpOutput {
+        let is_ipv6 = flow.destination_address().is_ipv6();
+        super::far::may_leave(&state.ports, bytes, is_ipv6).ok()?;
     }
     Some((length, Meta { step, towards, ..Meta::new(meta.port, meta.side()) }, next))
 }

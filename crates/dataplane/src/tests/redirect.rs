@@ -294,6 +294,27 @@ fn connections_to_what_is_reset_are_refused() {
     assert_eq!((user, server, drops(&bench, DropReason::Redirected)), (vec![], vec![], 1));
 }
 
+/// How long the segment of a fragment is nobody knows, and no router sends anything to a group.
+#[test]
+fn nobody_hears_of_a_fragment_or_of_what_no_router_forwards() {
+    let mut rules = redirected();
+    (rules.fars[0].apply_action, rules.fars[0].redirect) = (rules::ApplyAction::Reset, None);
+    let mut bench = bench_with(REDIRECTED, rules);
+    let flow = flow(REDIRECTED);
+    let says = made(flag::ACK, (USER + 1, THEIRS + 1), b"hello");
+    let mut inner = [0; 1500];
+    let length = says.write(&flow, &mut inner).unwrap();
+    inner[6..8].copy_from_slice(&[0x20, 0]);
+    inner[10..12].fill(0);
+    let checksum = packet::checksum::of(&inner[..ipv4::LENGTH]);
+    inner[10..12].copy_from_slice(&checksum.to_be_bytes());
+    let (user, server) = pass(&mut bench, N3, &tunnelled(REDIRECTED, &inner[..length]));
+    assert_eq!((user, server, drops(&bench, DropReason::Redirected)), (vec![], vec![], 1));
+    let group = FiveTuple { destination: u128::from(Ipv4Addr::new(224, 0, 0, 9).to_bits()) << 96, ..flow };
+    let (user, server) = pass(&mut bench, N3, &up(REDIRECTED, &group, &says));
+    assert_eq!((user.len(), server, drops(&bench, DropReason::Redirected)), (1, vec![], 2));
+}
+
 #[test]
 fn requests_for_other_services_pass() {
     let mut bench = with_service(true);

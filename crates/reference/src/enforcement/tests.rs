@@ -140,6 +140,7 @@ fn decide(
         }),
         Action::Stop(stopped, _) => Err(stopped.reason()),
         Action::Drop(reason) => Err(reason),
+        Action::Answer => Err(DropReason::Redirected),
     }
 }
 

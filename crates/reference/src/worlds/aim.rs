@@ -24,6 +24,8 @@ pub(super) struct Aim {
     pub(super) payload: usize,
     /// Where it is of TCP: with options, and not always a SYN.
     pub(super) has_options: bool,
+    /// Where it is of TCP: any segment, not always a SYN.
+    pub(super) goes_on: bool,
     /// Where it is a fragment: of which packet.
     pub(super) identification: u16,
 }
@@ -96,6 +98,7 @@ fn aim(world: &World, random: &mut Random, pdi: &Pdi, rules: &Rules) -> Aim {
         spi: filter.spi.unwrap_or_else(|| pick(random, filters::SPIS)),
         payload: payload(random, mtu),
         has_options: world.scope.clamping && chance(random, 300),
+        goes_on: world.scope.answers && chance(random, 700),
         identification: if world.scope.parts { pick(random, [7, 7, 7, 8]) } else { random.random() },
     };
     towards(random, pdi, aim)

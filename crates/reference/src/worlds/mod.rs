@@ -55,6 +55,8 @@ pub struct Scope {
     pub duplicates: bool,
     /// FARs that redirect to other addresses.
     pub redirects: bool,
+    /// FARs that answer: those that send users to a portal, and those that reset connections.
+    pub answers: bool,
     /// DSCP marking.
     pub dscp: bool,
     /// Reflective QoS.
@@ -85,6 +87,7 @@ impl Scope {
         buffering: true,
         duplicates: true,
         redirects: true,
+        answers: true,
         dscp: true,
         reflective: true,
         signals: true,
@@ -109,6 +112,7 @@ impl Scope {
         buffering: false,
         duplicates: false,
         redirects: false,
+        answers: false,
         dscp: false,
         reflective: false,
         signals: true,

@@ -216,14 +216,16 @@ impl Draft {
         let apply_action = match random.next_below(20) {
             0 => ApplyAction::Drop,
             1 if self.scope.buffering => ApplyAction::Buffer,
+            2 if self.scope.answers => ApplyAction::Reset,
             _ => ApplyAction::Forward,
         };
         let copies = match apply_action {
             ApplyAction::Forward if self.scope.duplicates && chance(random, 80) => pick(random, [1, 1, 2]),
             _ => 0,
         };
-        let needed = apply_action == ApplyAction::Forward || chance(random, 500);
+        let needed = matches!(apply_action, ApplyAction::Forward | ApplyAction::Reset) || chance(random, 500);
         let redirects = self.scope.redirects && chance(random, 120);
+        let has_portal = self.scope.answers && chance(random, 90);
         self.rules.fars.push(Far {
             id,
             apply_action,
@@ -232,7 +234,11 @@ impl Draft {
             duplicating: copies > 0,
             duplicates: (0..copies).map(|_| self.destination(random, way_back)).collect(),
             bar: None,
-            redirect: if redirects { redirect(random) } else { None },
+            redirect: match (redirects, has_portal) {
+                (_, true) => Redirect::by_url("http://portal.example/more"),
+                (true, false) => redirect(random),
+                (false, false) => None,
+            },
             enrichment: None,
         });
         id

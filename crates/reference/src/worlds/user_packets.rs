@@ -25,7 +25,18 @@ fn upper(random: &mut Random, aim: &Aim) -> Vec<u8> {
     if aim.protocol == TCP && aim.has_options {
         add_options(random, &mut bytes);
     }
+    if aim.protocol == TCP && aim.goes_on && !aim.has_options {
+        go_on(random, &mut bytes);
+    }
     bytes.resize(bytes.len() + aim.payload, random.random());
+    if aim.protocol == TCP && aim.goes_on && chance(random, 500) {
+        let words = pick(
+            random,
+            ["GET / HTTP/1.1\r\n", "GET /", "POST /a", "get / ", "GE T / ", "OVERLONGMETHODS1 ", "GET"],
+        );
+        let at = bytes.get(12).map_or(20, |offset| 4 * usize::from(offset >> 4));
+        put(&mut bytes, at, words.as_bytes());
+    }
     if aim.protocol == UDP {
         let length = (bytes.len() as u16).to_be_bytes();
         put(&mut bytes, 4, &length);
@@ -46,6 +57,23 @@ fn header(aim: &Aim) -> Vec<u8> {
         AH => [&[UDP, 4, 0, 0], &spi[..], &[0; 16]].concat(),
         ICMP | ICMPV6 => vec![8, 0, 0xbe, 0xef, 0, 1, 0, 1],
         _ => Vec::new(),
+    }
+}
+
+/// Any segment of a connection, now and then with timestamps.
+fn go_on(random: &mut Random, header: &mut Vec<u8>) {
+    let flags = pick(
+        random,
+        [0x02, 0x02, 0x10, 0x10, 0x18, 0x18, 0x18, 0x11, 0x19, 0x04, 0x14, 0x12, 0x00, 0x01, 0x06, 0x13],
+    );
+    put(header, 4, &random.random::<[u8; 8]>());
+    put(header, 13, &[flags]);
+    if chance(random, 300) {
+        let length = pick(random, [10, 10, 10, 10, 9, 1]);
+        let option = pick(random, [[1, 1, 8, length], [8, length, 1, 1], [3, 3, 7, 8], [0, 1, 8, length]]);
+        header.extend(option);
+        header.extend(random.random::<[u8; 8]>());
+        put(header, 12, &[0x80]);
     }
 }
 
