@@ -8,6 +8,7 @@ mod pair;
 mod portals;
 mod tally;
 mod wire;
+mod woken;
 
 use crate::Counters;
 use crate::steering::Crew;
@@ -71,7 +72,7 @@ fn compare_moving(scope: Scope, packets: Packets, (crew, moves): (&Crew, bool)) 
         Packets::Copies(count) => (count, true),
     };
     let (first, worlds) = (number("FIRST", 0), number("WORLDS", 100));
-    let (mut all_handed, mut all_moved, mut vectors) = (0, 0, 0);
+    let (mut all_handed, mut all_moved, mut vectors, mut woken) = (0, 0, 0, 0);
     for seed in first..first + worlds {
         let mut pair = Pair::new(seed, scope, (crew, moves, at_once));
         let random = &mut Random::seed_from_u64(seed);
@@ -88,6 +89,7 @@ fn compare_moving(scope: Scope, packets: Packets, (crew, moves): (&Crew, bool)) 
             }
         }
         for (session, rules) in pair.world.sessions.clone() {
+            pair.close(session);
             let (expected, seen) = pair.usage(session);
             assert_eq!(expected, seen, "usage of {session} in world {seed}: {rules:#?}");
             let holders = pair.workers.iter().filter(|worker| worker.holds(session)).count();
@@ -101,9 +103,11 @@ fn compare_moving(scope: Scope, packets: Packets, (crew, moves): (&Crew, bool)) 
         all_handed += handed_in;
         all_moved += pair.moved;
         vectors += pair.vectors;
+        woken += pair.woken.count;
     }
     assert!(moves == (all_moved > 0), "{all_moved} sessions moved");
     let (packets, last) = (worlds * PACKETS as u64, first + worlds - 1);
+    assert!(woken > 0, "nobody was woken");
     let together = packets as usize / vectors;
     println!(
         "no difference in {packets} packets of worlds {first} to {last}, {together} at once, {} workers",

@@ -1,5 +1,6 @@
 //! What QERs, URRs and the FAR of a PDR do with a packet (TS 29.244 5.2.2, 5.2.3, 5.4).
 
+mod keeping;
 mod leaving;
 mod usage;
 
@@ -17,8 +18,8 @@ use crate::redirection::{Redirected, leaves_for};
 use crate::setup::{Network, Setup};
 use leaving::{Refused, may_leave};
 use rules::{
-    ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer, QerId, Qfi, Rules,
-    Seid, UrrId, limits,
+    ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, PdrId, Qer, QerId, Qfi,
+    Rules, Seid, UrrId, limits,
 };
 use usage::Usage;
 
@@ -33,6 +34,8 @@ pub(crate) struct Session {
     usages: Vec<Usage>,
     /// Of packets kept for a user who sleeps, the URRs.
     kept: Vec<(Vec<UrrId>, Load)>,
+    /// PDRs of which the control plane hears, as packets to the user were kept by them.
+    pub(crate) woken: Vec<PdrId>,
     /// Flows with other addresses than the user knows.
     pub(crate) redirected: Vec<Redirected>,
 }
@@ -92,6 +95,7 @@ impl Session {
     /// where others have brought them, by the limits of these rules. What was kept is dropped.
     pub(crate) fn replace(&mut self, rules: Rules, shared: &[Meter], now_ns: u64) {
         std::mem::take(&mut self.kept).iter().for_each(|(urrs, load)| self.count_dropped(urrs, *load));
+        self.woken.clear();
         let mut meters: Vec<Meter> = Vec::new();
         for meter in rules.qers.iter().filter_map(Meter::new) {
             let known = self.meters.iter().chain(shared).find(|known| known.key == meter.key);
@@ -170,7 +174,7 @@ impl Session {
         let to = match (far.apply_action, &far.forwarding) {
             _ if portal::answers(&far).is_some() => return without_leaving(Action::Answer),
             (ApplyAction::Buffer, _) => {
-                self.kept.push((pdr.urrs.to_vec(), load));
+                self.keep((pdr, &far), load)?;
                 return without_leaving(Action::Buffer);
             }
             (ApplyAction::Drop | ApplyAction::Reset, _) | (_, None) => {

@@ -101,6 +101,8 @@ drop_reasons! {
     Redirected = "redirected",
     /// A packet to be redirected into a flow that its user has with somebody else.
     RedirectTaken = "redirect_taken",
+    /// As many packets as may be are kept for the user.
+    BufferFull = "buffer_full",
     /// A QER's gate is closed.
     GateClosed = "gate_closed",
     /// A QER's MBR is exceeded.

@@ -8,8 +8,8 @@ use rules::Direction;
 /// Where all limits stand; two are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Of all sessions, in their order: each meter each way, the node's own limit each way, and each quota; whether it lets
-    /// nothing pass.
+    /// Of all sessions, in their order: each meter each way, the node's own limit each way, each quota, and each BAR; whether it
+    /// lets nothing pass.
     held_up: Vec<bool>,
     /// Packets that were counted before they were known not to leave: until then they have used some of a quota.
     taken_back: u64,
@@ -39,6 +39,6 @@ impl crate::Session {
         let refuses = move |way| self.own_limit().is_some_and(|meter| meter.holds_up(way, moment));
         let meters = self.meters().iter();
         let meters = meters.flat_map(move |meter| ways.map(|way| meter.holds_up(way, moment)));
-        meters.chain(ways.map(refuses)).chain(self.used_up())
+        meters.chain(ways.map(refuses)).chain(self.used_up()).chain(self.full())
     }
 }

@@ -4,6 +4,7 @@ use super::PACKETS;
 use super::portals::Portals;
 use super::tally::{Frame, Tally, drops, tag_length};
 use super::wire::{Wire, roomy};
+use super::woken::Woken;
 use crate::Counters;
 use crate::config::{Config, Echo, Limits, PortConfig, Route};
 use crate::engine::{Engine, Wish};
@@ -31,6 +32,7 @@ pub(super) struct Pair {
     /// How many times packets were brought.
     pub(super) vectors: usize,
     portals: Portals,
+    pub(super) woken: Woken,
 }
 
 impl Pair {
@@ -75,6 +77,7 @@ impl Pair {
             moved: 0,
             vectors: 0,
             portals: Portals::default(),
+            woken: Woken::default(),
             world,
         };
         for (seid, rules) in pair.world.sessions.clone() {
@@ -88,6 +91,7 @@ impl Pair {
             // Sessions that share a meter have to share a worker, which those of a world cannot always.
             rules.qers.iter_mut().for_each(|qer| qer.correlation = None);
         }
+        self.close(session);
         self.revision += 1;
         // What was kept for a user would leave now; the reference does not follow packets for so long.
         let desired = Desired { drop_buffered: true, ..Desired::new(session, self.revision, rules.clone()) };
@@ -107,6 +111,7 @@ impl Pair {
         }
         let refused = notices.iter().find(|notice| matches!(notice, Notice::Refused { .. }));
         assert_eq!(refused, None);
+        self.woken.note(&notices);
         notices
     }
 
@@ -119,6 +124,7 @@ impl Pair {
         match self.world.change(random) {
             Change::Put(session, rules) => self.put(session, rules),
             Change::Remove(session) => {
+                self.close(session);
                 self.command(Command::Delete { session });
                 self.reference.remove(session);
             }
@@ -160,7 +166,15 @@ impl Pair {
     /// What the engine has heard, of which only arrivals matter.
     fn look(&mut self) {
         let arrived = |notice: &Notice| matches!(notice, Notice::Placed { outcome: Ok(placed), .. } if placed.came_from.is_some());
-        self.moved += self.engine.poll(0).iter().filter(|notice| arrived(notice)).count();
+        let notices = self.engine.poll(0);
+        self.moved += notices.iter().filter(|notice| arrived(notice)).count();
+        self.woken.note(&notices);
+    }
+
+    /// A session is about to get other rules, or the world is over.
+    pub(super) fn close(&mut self, session: Seid) {
+        self.look();
+        self.woken.close(session, &self.reference);
     }
 
     /// Goes on until everything is done: every packet, and every move.

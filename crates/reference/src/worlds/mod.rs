@@ -13,6 +13,7 @@ mod quotes;
 mod random;
 mod sessions;
 mod signals;
+mod tweaks;
 mod user_packets;
 
 pub use random::Random;
@@ -49,7 +50,7 @@ pub struct Scope {
     pub vlans: bool,
     /// Ports that TCP connections are to fit into.
     pub clamping: bool,
-    /// FARs that buffer.
+    /// FARs that buffer, some with BARs.
     pub buffering: bool,
     /// FARs that duplicate.
     pub duplicates: bool,
@@ -195,7 +196,7 @@ impl World {
         }
         let old = place.and_then(|place| self.sessions.get_mut(place));
         let rules = match &old {
-            Some((_, rules)) if chance(random, 700) => sessions::tweaked(random, rules),
+            Some((_, rules)) if chance(random, 700) => tweaks::tweaked(random, rules),
             _ => sessions::rules(random, self.scope, number),
         };
         match old {

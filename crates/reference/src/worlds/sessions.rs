@@ -110,6 +110,8 @@ impl Draft {
         for id in 1..=random.next_below(5) {
             self.rules.qers.push(qer(random, self.scope, id));
         }
+        let bars = if self.scope.buffering { random.next_below(3) } else { 0 };
+        self.rules.bars = (1..=bars).map(|id| bar(random, id as u8)).collect();
         let urrs = if self.scope.usage { random.next_below(4) } else { 0 };
         for id in 1..=urrs {
             self.rules.urrs.push(urr(random, id));
@@ -225,6 +227,8 @@ impl Draft {
         };
         let needed = matches!(apply_action, ApplyAction::Forward | ApplyAction::Reset) || chance(random, 500);
         let redirects = self.scope.redirects && chance(random, 120);
+        let bars: Vec<BarId> = self.rules.bars.iter().map(|bar| bar.id).collect();
+        let bar = pick_of(random, &bars).copied().filter(|_| chance(random, 600));
         let has_portal = self.scope.answers && chance(random, 90);
         self.rules.fars.push(Far {
             id,
@@ -233,7 +237,7 @@ impl Draft {
             forwarding: needed.then(|| self.destination(random, way_back)),
             duplicating: copies > 0,
             duplicates: (0..copies).map(|_| self.destination(random, way_back)).collect(),
-            bar: None,
+            bar,
             redirect: match (redirects, has_portal) {
                 (_, true) => Redirect::by_url("http://portal.example/more"),
                 (true, false) => redirect(random),
@@ -325,7 +329,7 @@ fn redirect(random: &mut Random) -> Option<Redirect> {
     }
 }
 
-fn gate(random: &mut Random) -> Gate {
+pub(super) fn gate(random: &mut Random) -> Gate {
     if chance(random, 40) { Gate::Closed } else { Gate::Open }
 }
 
@@ -346,7 +350,13 @@ fn qer(random: &mut Random, scope: Scope, id: u32) -> Qer {
     }
 }
 
-fn rates(random: &mut Random) -> BitRates {
+/// Some keep nothing, and some are full soon.
+pub(super) fn bar(random: &mut Random, id: u8) -> Bar {
+    let suggested_packets = maybe(random, 800, |random| pick(random, [0, 1, 3, 3, 20]));
+    Bar { id: BarId(id), notification_delay_50ms: 0, suggested_packets }
+}
+
+pub(super) fn rates(random: &mut Random) -> BitRates {
     let mut kbps = || pick(random, [0, 64, 500, 3_333, 10_000, 100_000, 1_000_000, 77_777_777]);
     BitRates { uplink_kbps: kbps(), downlink_kbps: kbps() }
 }
@@ -368,53 +378,11 @@ fn urr(random: &mut Random, id: u32) -> Urr {
     }
 }
 
-fn volume(random: &mut Random) -> Volume {
+pub(super) fn volume(random: &mut Random) -> Volume {
     let bytes = |random: &mut Random| pick(random, [0, 1_000, 10_000, 50_000, 1_000_000]);
     Volume {
         total: maybe(random, 700, bytes),
         uplink: maybe(random, 200, bytes),
         downlink: maybe(random, 200, bytes),
-    }
-}
-
-/// The same rules with one thing changed, as modifications do.
-pub(super) fn tweaked(random: &mut Random, rules: &Rules) -> Rules {
-    let mut rules = rules.clone();
-    match random.next_below(5) {
-        0 => rules.fars.iter_mut().take(2).for_each(|far| flip(random, far)),
-        1 => rules.qers.iter_mut().for_each(|qer| qer.downlink_gate = gate(random)),
-        2 => rules
-            .qers
-            .iter_mut()
-            .filter(|qer| qer.mbr.is_some())
-            .for_each(|qer| qer.mbr = Some(rates(random))),
-        3 => rules.urrs.iter_mut().for_each(|urr| regrant(random, urr)),
-        _ => rules.pdrs.iter_mut().for_each(|pdr| pdr.precedence = random.next_below(4)),
-    }
-    rules
-}
-
-/// Forward becomes drop and back; a tunnel moves to another TEID, as in a handover.
-fn flip(random: &mut Random, far: &mut Far) {
-    if let Some(tunnel) = far.forwarding.as_mut().and_then(|to| to.outer_header_creation.as_mut()) {
-        let new = random.next_below(100);
-        tunnel.header = match tunnel.header {
-            OuterHeader::Gtpu(_) => OuterHeader::Gtpu(Teid(0x9000 + new)),
-            OuterHeader::Udp(_) => OuterHeader::Udp(6_000 + new as u16),
-        };
-    }
-    if chance(random, 400) {
-        far.apply_action = match (far.apply_action, far.forwarding) {
-            (ApplyAction::Forward, _) => ApplyAction::Drop,
-            (_, Some(_)) => ApplyAction::Forward,
-            (other, None) => other,
-        };
-    }
-}
-
-fn regrant(random: &mut Random, urr: &mut Urr) {
-    if urr.volume_quota.is_some() {
-        urr.quota_grant += random.next_below(2);
-        urr.volume_quota = Some(volume(random));
     }
 }
