@@ -129,8 +129,10 @@ fn is_request(payload: &[u8]) -> bool {
     letters.len() >= 3 && letters.iter().all(u8::is_ascii_uppercase)
 }
 
-/// The number of our SYN, of which a user learns nothing about the places of flows.
-const fn first_number(hash: u64) -> u32 {
+/// The number of our SYN, of which a user learns nothing about the places of flows. It is the same wherever the session moves.
+fn first_number(state: &State, meta: &Meta) -> u32 {
+    let session = state.sessions.cells.session(meta.step);
+    let hash = state.flows.hash(&meta.key.of_session(session));
     let mixed = (hash ^ hash >> 31).wrapping_mul(0x7fb5_d329_728e_a185);
     (mixed >> 32) as u32
 }
@@ -138,7 +140,7 @@ const fn first_number(hash: u64) -> u32 {
 /// Whether the user has its connection with us: it expects what follows our SYN, up to the end of our answer.
 fn is_ours(state: &State, meta: &Meta, segment: &Segment<'_>) -> bool {
     let said = state.portal(meta.step).map_or(0, <[u8]>::len) as u32;
-    let heard = segment.acknowledgement().wrapping_sub(first_number(meta.hash).wrapping_add(1));
+    let heard = segment.acknowledgement().wrapping_sub(first_number(state, meta).wrapping_add(1));
     // One that is reset may have been acknowledged or not.
     begins(segment) || (segment.has(flag::ACK) && heard <= said + 1)
 }
@@ -158,7 +160,7 @@ fn for_user<B: Buffer>(
         _ if is_down => (ending(segment), plan.flow),
         Reply::Accept => {
             // What came with the SYN is not kept: the user says it again (RFC 7413 4.2).
-            let (sequence, acknowledgement) = (first_number(meta.hash), segment.sequence().wrapping_add(1));
+            let (sequence, acknowledgement) = (first_number(state, meta), segment.sequence().wrapping_add(1));
             let made = Made::answering(segment, flag::SYN | flag::ACK, &[]);
             (Made { sequence, acknowledgement, ..made }, plan.flow.reversed())
         }

@@ -1,6 +1,7 @@
 //! What goes with a session: packets kept for its user, rates and quotas, numbers of connections, and what its flows are.
 
 use super::*;
+use rules::{FTeid, OuterHeaderCreation, Redirect, Teid};
 
 /// What was kept for a sleeping user goes along, before what comes meanwhile; the control plane is not told again.
 #[test]
@@ -166,4 +167,42 @@ fn requests_of_a_connection_count_wherever_its_session_is() {
         team.carry(SERVED, 1 - team.owner(SERVED));
         say(&mut team, b"the rest", urr);
     }
+}
+
+/// Between tunnels of this node, its only PDR to the network leads back to us, but for the portal.
+fn captive_between_tunnels() -> Rules {
+    let mut rules = rules(S);
+    rules.pdrs.iter_mut().for_each(|pdr| (pdr.pdi.ue_ipv4, pdr.outer_header_removal) = (None, true));
+    rules.pdrs[1].pdi.f_teid = Some(FTeid { teid: Teid(0x381), address: Ipv4Addr::new(10, 50, 0, 2).into() });
+    let back = OuterHeaderCreation::gtpu(Teid(0x999), Ipv4Addr::new(10, 30, 0, 2).into());
+    rules.fars[0].forwarding.as_mut().unwrap().outer_header_creation = Some(back);
+    rules.fars[0].redirect = Redirect::new(crate::fixture::PORTAL);
+    rules
+}
+
+/// By the number with which it began, wherever that was said: no server hears of it.
+#[test]
+fn a_connection_with_the_portal_goes_on_where_its_session_goes() {
+    let mut team = Team::over(&Config { seed: 7, ..roomy() }, &Crew::of(2));
+    team.meet();
+    team.put(S, 1, captive_between_tunnels());
+    team.settle();
+    // Its place is another one there.
+    (10..16).for_each(|session| team.put(session, 1, rules(session)));
+    team.settle();
+    let flow = flow(S);
+    team.receive(0, N3, &up(S, &flow, &made(flag::SYN, (USER_FIRST, 0), b"")));
+    team.settle();
+    let answer = team.sent(N3).concat().remove(0);
+    let header = &answer[answer.len() - 20..];
+    let number = u32::from_be_bytes(*header[4..].first_chunk().unwrap());
+    let to = 1 - team.owner(S);
+    team.carry(S, to);
+    let says = made(flag::ACK, (USER_FIRST + 1, number.wrapping_add(1)), b"GET / HTTP/1.1\r\n\r\n");
+    team.receive(0, N3, &up(S, &flow, &says));
+    team.settle();
+    let sent = team.sent(N3).concat();
+    assert!(sent.len() == 1 && sent[0].windows(4).any(|part| part == b" 302"), "{sent:02x?}");
+    let copies: u64 = team.workers.iter().map(|worker| worker.books().created).sum();
+    assert_eq!(copies, 0, "nothing for the server");
 }
