@@ -6,9 +6,9 @@ use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{State, StepIndex};
 use packet::five_tuple::FiveTuple;
-use packet::vlan::{SERVICE, Tag, Tags};
+use packet::vlan::{CUSTOMER, Tag, Tags};
 use packet::{Buffer, ethernet};
-use rules::{FrameArrival, FrameTag, Qfi, Teid};
+use rules::{Arrival, FrameArrival, FrameTag, Qfi, Teid};
 
 pub(crate) struct FrameClassify;
 
@@ -51,7 +51,8 @@ fn arrival(meta: &Meta, frame: &[u8], looks_at_packets: bool) -> Option<FrameArr
         c_tag: c_tag.map(tag),
         s_tag: s_tag.map(tag),
         ethertype: tags.ethertype,
-        packet: tuple.map(|tuple| classify::arrival(meta, &tuple)),
+        // A later fragment shows its protocol, and no flow knows what the first one said.
+        packet: tuple.map(|tuple| Arrival { protocol: tuple.protocol, ..classify::arrival(meta, &tuple) }),
     })
 }
 
@@ -62,8 +63,9 @@ type BothTags = (Option<Tag>, Option<Tag>);
 pub(super) fn tags(frame: &[u8]) -> Option<(BothTags, Tags)> {
     let tags = Tags::parse(frame).ok()?;
     Some(match ethernet::Header::parse(frame)?.ethertype() {
-        SERVICE => ((tags.inner, tags.outer), tags),
-        _ => ((tags.outer, None), tags),
+        CUSTOMER => ((tags.outer, None), tags),
+        // A provider's, be it of before 802.1ad, or none.
+        _ => ((tags.inner, tags.outer), tags),
     })
 }
 

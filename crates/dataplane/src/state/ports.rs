@@ -120,7 +120,9 @@ impl Ports {
     #[cold]
     #[inline(never)]
     fn is_receiver(&self, address: [u8; 4]) -> bool {
-        self.receivers.iter().any(|receiver| receiver.address == address)
+        let mut receivers = self.receivers.iter().zip(&self.ports);
+        // One of Ethernet has no address, whatever stands for it.
+        receivers.any(|(receiver, port)| receiver.address == address && !port.ethernet)
     }
 
     /// Whether an address is one of ours.

@@ -5,7 +5,7 @@ use crate::counters::DropReason;
 use crate::fixture::{Bench, FRAMES, N3, N6E, ethernet, with_ethernet};
 use crate::worker::connect;
 use dplink::{Command, Event, Notice, UsageCause};
-use rules::{ApplyAction, Interface, Rules, Seid, Triggers, Urr, UrrId, Volume};
+use rules::{ApplyAction, Interface, Rules, SdfFilter, Seid, Triggers, Urr, UrrId, Volume};
 
 const A: [u8; 6] = [2, 0, 0, 0, 10, 1];
 const HOST: [u8; 6] = [2, 0, 0, 0, 12, 1];
@@ -97,6 +97,7 @@ fn stations_are_told_with_their_tags() {
     for (tags, c_vlan, s_vlan) in [
         (&[0x81, 0, 0x60, 10][..], Some(10), None),
         (&[0x88, 0xa8, 0, 7, 0x81, 0, 0, 10][..], Some(10), Some(7)),
+        (&[0x91, 0, 0, 7, 0x81, 0, 0, 10][..], Some(10), Some(7)),
     ] {
         let mut bench = bench_with(asking);
         bench.settle();
@@ -133,6 +134,36 @@ fn stations_are_told_where_somebody_asks_and_when_they_are_silent() {
     assert_eq!(macs(bench.settle()), [(121, vec![])]);
     send(&mut bench, N6E, &frame(HOST, A));
     assert_eq!(drops(&bench, DropReason::FrameUnknownStation), 1);
+}
+
+/// A later fragment shows no ports, but of which protocol it is.
+#[test]
+fn a_rule_for_a_protocol_takes_later_fragments_too() {
+    let udp = "permit out 17 from any to assigned".parse().unwrap();
+    let filter = SdfFilter { flow: Some(udp), ..SdfFilter::default() };
+    let mut bench = bench_with(|rules| {
+        rules.pdrs.iter_mut().for_each(|pdr| pdr.pdi.sdf_filters = vec![filter.clone()]);
+    });
+    for (protocol, count) in [(17, 1), (6, 0)] {
+        let mut ip = [7; 46];
+        packet::ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), protocol, 26)
+            .unwrap()
+            .write(&mut ip)
+            .unwrap();
+        (ip[7], ip[10], ip[11]) = (5, 0, 0);
+        let checksum = packet::checksum::of(&ip[..20]);
+        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        let frame = [&HOST[..], &A, &[8, 0], &ip].concat();
+        send(&mut bench, N3, &in_tunnel(120, &frame));
+        assert_eq!(bench.sent(N6E).len(), count, "{protocol}");
+    }
+}
+
+/// Whatever stands for the address of a port of frames in its configuration.
+#[test]
+fn a_port_of_frames_has_no_address() {
+    let ports = crate::state::Ports::new(&with_ethernet().ports).unwrap();
+    assert!(!ports.is_ours_ipv4([0; 4]) && ports.is_ours_ipv4([10, 50, 0, 2]));
 }
 
 #[test]
