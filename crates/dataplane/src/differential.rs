@@ -122,10 +122,10 @@ fn the_data_plane_does_with_every_packet_what_the_reference_does() {
     compare(Scope { twin_tunnels: false, ..Scope::ALL }, 1, &Crew::default());
 }
 
-/// Without what depends on the order of packets: in a vector they meet each other's fragments and redirections in that of
-/// the graph's nodes.
+/// Without what depends on the order of packets: in a vector they meet each other's fragments, redirections and stations in that
+/// of the graph's nodes.
 const fn in_vectors() -> Scope {
-    Scope { signals: false, twin_tunnels: false, parts: false, redirects: false, ..Scope::ALL }
+    Scope { signals: false, twin_tunnels: false, parts: false, redirects: false, frames: false, ..Scope::ALL }
 }
 
 #[test]

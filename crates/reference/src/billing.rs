@@ -20,6 +20,11 @@ impl Bill {
     pub(crate) fn of((session, pdr): (usize, &Pdr), arrival: &Arrival) -> Self {
         let direction = arrival.source.direction();
         let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
+        Self::new((session, pdr), load)
+    }
+
+    /// Of anything that did.
+    pub(crate) fn new((session, pdr): (usize, &Pdr), load: Load) -> Self {
         Self { session, urrs: pdr.urrs.to_vec(), load }
     }
 }

@@ -2,9 +2,11 @@
 
 mod keeping;
 mod leaving;
+mod of_frames;
 mod usage;
 
 pub(crate) use leaving::is_of_a_link;
+pub(crate) use of_frames::FrameAction;
 pub use usage::UsageCounts;
 
 use crate::detection::Arrival;

@@ -197,7 +197,7 @@ impl Reference {
 
 impl Marks {
     /// From tunnel to tunnel a packet stays in its QoS flow, unless a QER names another, and what was said of it is said again.
-    fn beside(self, tunnel: &Tunnel) -> Self {
+    pub(crate) fn beside(self, tunnel: &Tunnel) -> Self {
         Self {
             qfi: self.qfi.or(tunnel.qfi),
             reflective: self.reflective || tunnel.reflective,

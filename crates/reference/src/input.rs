@@ -4,6 +4,7 @@ use crate::Reference;
 use crate::bytes::{checksum, octets, u16_at};
 use crate::detection::{Arrival, Tunnel};
 use crate::ethernet::{ARP, IPV4, IPV6, VLAN};
+use crate::frames;
 use crate::gtpu::{self, Message};
 use crate::icmp::{ALL_NODES, ALL_ROUTERS, ToUs, solicited_node};
 use crate::ip::{self, Fault, Header, ICMP, ICMPV6, UDP, UserPacket};
@@ -183,6 +184,12 @@ impl Reference {
             reflective: container.is_some_and(|container| container.reflective),
             paging_policy: container.and_then(|container| container.paging_policy),
         };
+        if self.sessions.get(session).is_some_and(|known| frames::carries_frames(&known.rules)) {
+            let source = self.first_of_tunnel(session, f_teid).map(|pdr| pdr.pdi.source_interface);
+            let (usual, instance) = self.port(to_us.port)?.network();
+            let network = (source.unwrap_or(usual), instance);
+            return self.receive_frame_in_tunnel(session, (to_us.port, network, tunnel), message.payload);
+        }
         let mut arrival = self.arrival(to_us.port, Some(tunnel), message.payload)?;
         // A port may serve tunnels of both sides.
         arrival.source =

@@ -32,7 +32,7 @@
 //! # What it leaves out
 //!
 //! What happens without a packet: reports, end markers, peers asked whether they are there, packets kept for a sleeping user
-//! leaving later, fragments to us that time has given up, ageing of neighbours, router advertisements for users, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
+//! leaving later, fragments to us that time has given up, ageing of neighbours and of stations, router advertisements for users, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
 //! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed
 //! from tunnel to tunnel.
 //!
@@ -126,6 +126,8 @@ mod errors;
 mod ethernet;
 mod forwarding;
 mod fragments;
+mod frame_detection;
+mod frames;
 #[cfg(test)]
 mod golden;
 mod gtpu;
@@ -149,7 +151,7 @@ pub mod worlds;
 pub use enforcement::UsageCounts;
 pub use outcome::{Fate, Outcome};
 pub use reason::DropReason;
-pub use setup::{Mac, Neighbour, PortSetup, Route, Setup, SetupError};
+pub use setup::{FramePort, Mac, Neighbour, PortSetup, Route, Setup, SetupError};
 pub use standing::Standing;
 
 use enforcement::Session;
@@ -169,6 +171,7 @@ pub struct Reference {
     asked: Vec<Asked>,
     error_indications: bool,
     icmp_errors: bool,
+    stations: Vec<frames::Station>,
     /// Numbers with which users' handshakes with the node began.
     first_numbers: Vec<(redirection::Flow, u32)>,
     /// The last user's packet that found its session, and the place of that.
@@ -194,6 +197,7 @@ impl Reference {
             asked,
             error_indications: true,
             icmp_errors: true,
+            stations: Vec::new(),
             first_numbers: Vec::new(),
             #[cfg(test)]
             seen: None,
@@ -208,6 +212,7 @@ impl Reference {
         }
         self.setup.lan_at_core(&mut rules);
         self.settle(session);
+        self.keep_stations(session, Some(&rules));
         let shared: Vec<Meter> = self.sessions.iter().flat_map(Session::shared_meters).collect();
         match self.sessions.iter_mut().find(|known| known.seid == session) {
             Some(known) => known.replace(rules, &shared, self.now_ns),
@@ -221,6 +226,7 @@ impl Reference {
     /// Takes a session out of force, if it was in.
     pub fn remove(&mut self, session: Seid) {
         self.settle(session);
+        self.keep_stations(session, None);
         if let Some(place) = self.place(session) {
             self.sessions.remove(place);
             self.move_up(place);
@@ -237,12 +243,16 @@ impl Reference {
         self.icmp_errors = allowed;
     }
 
-    /// Takes one frame, from the Ethernet header on, that came in on a port, by its place in [`Setup::ports`]. Time
+    /// Takes one frame, from the Ethernet header on, that came in on a port, by its place in [`Setup::ports`], or behind these in
+    /// [`Setup::frame_ports`]. Time
     /// never goes back.
     pub fn process(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Outcome {
         self.now_ns = now_ns;
         self.expire();
-        let outcome = self.take_off(port, frame).and_then(|frame| self.receive(port, &frame));
+        let outcome = match port >= self.setup.ports.len() {
+            true => self.receive_frame(port, frame),
+            false => self.take_off(port, frame).and_then(|frame| self.receive(port, &frame)),
+        };
         self.tagged(outcome.into())
     }
 

@@ -93,6 +93,14 @@ drop_reasons! {
     NoSession = "no_session",
     /// A user's packet that is not sound IP.
     UserPacketMalformed = "user_packet_malformed",
+    /// A frame from a group.
+    FrameSource = "frame_source",
+    /// A frame whose tags cannot be read.
+    FrameTags = "frame_tags",
+    /// A frame from a network to an address that is no user's.
+    FrameUnknownStation = "frame_unknown_station",
+    /// A frame to an address on its own side.
+    FrameToItself = "frame_to_itself",
     /// No PDR of the session matches.
     NoPdr = "no_pdr",
     /// The FAR says DROP.

@@ -28,6 +28,15 @@ pub struct PortSetup {
     pub mss_clamp: bool,
 }
 
+/// A port of Ethernet: a data network whose frames pass as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FramePort {
+    /// The side it is on, and its network instance.
+    pub network: (Interface, Instance),
+    /// Bytes of the longest payload of a frame.
+    pub mtu: u16,
+}
+
 /// A route beyond the subnets of the ports. It belongs to the side of the port its next hop is behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -55,6 +64,8 @@ pub struct Neighbour {
 pub struct Setup {
     /// By place.
     pub ports: Vec<PortSetup>,
+    /// By place, behind all others.
+    pub frame_ports: Vec<FramePort>,
     /// In any order; the longest prefix wins, then the first.
     pub routes: Vec<Route>,
     /// Known from the start, and never forgotten.
@@ -77,6 +88,7 @@ impl Setup {
     pub const fn new(ports: Vec<PortSetup>) -> Self {
         Self {
             ports,
+            frame_ports: Vec::new(),
             routes: Vec::new(),
             neighbours: Vec::new(),
             burst_ns: 10_000_000,

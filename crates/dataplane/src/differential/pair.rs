@@ -57,7 +57,8 @@ impl Pair {
     }
 
     fn of(world: World, (crew, moves): (&Crew, bool)) -> Self {
-        let ports = || world.setup.ports.iter().map(|_| Wire::default()).collect::<Vec<_>>();
+        let count = world.setup.ports.len() + world.setup.frame_ports.len();
+        let ports = || (0..count).map(|_| Wire::default()).collect::<Vec<_>>();
         let wires: Vec<Vec<Wire>> = (0..crew.workers).map(|_| ports()).collect();
         let (engine, mut workers) = connect_crew(&config(&world.setup), crew, wires.clone(), || 0).unwrap();
         for known in &world.setup.neighbours {
@@ -325,13 +326,28 @@ fn config(setup: &Setup) -> Config {
         ethernet: false,
         punt: None,
     };
+    let frame_port = |port: &reference::FramePort| PortConfig {
+        name: format!("frames {:?}", port.network),
+        device: String::new(),
+        interface: port.network.0,
+        instance: port.network.1,
+        mac: MacAddress([2, 0, 0, 0, 7, 2]),
+        address: "0.0.0.0/32".parse().unwrap(),
+        address6: None,
+        mtu: port.mtu,
+        vlan: None,
+        mss_clamp: false,
+        ethernet: true,
+        punt: None,
+    };
     let route = |route: &reference::Route| Route {
         prefix: route.prefix,
         via: route.via,
         instance: Some(route.instance),
     };
+    let ports = setup.ports.iter().enumerate().map(port);
     Config {
-        ports: setup.ports.iter().enumerate().map(port).collect(),
+        ports: ports.chain(setup.frame_ports.iter().map(frame_port)).collect(),
         routes: setup.routes.iter().map(route).collect(),
         limits: Limits {
             sessions: 64,
@@ -345,6 +361,9 @@ fn config(setup: &Setup) -> Config {
             held_per_neighbour: setup.held_per_neighbour,
             error_indications_per_s: u32::MAX,
             icmp_errors_per_s: u32::MAX,
+            macs: 64,
+            ethernet_sessions: 16,
+            frame_copies_per_s: u32::MAX,
             ..Limits::default()
         },
         echo: Echo::OFF,

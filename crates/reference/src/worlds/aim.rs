@@ -2,7 +2,7 @@
 
 use super::environment::{host, server};
 use super::random::{Random, chance, maybe, pick, pick_of};
-use super::{World, damage, filters, frames, quotes, user_packets};
+use super::{World, damage, filters, frames, quotes, stations, user_packets};
 use crate::detection::meant;
 use ipnet::{IpNet, Ipv6Net};
 use rand::Rng;
@@ -34,6 +34,9 @@ pub(super) struct Aim {
 pub(super) fn packet(world: &World, random: &mut Random) -> Option<(usize, Vec<u8>)> {
     let (_, rules) = pick_of(random, &world.sessions)?;
     let pdi = &pick_of(random, &rules.pdrs)?.pdi;
+    if pdi.ethernet.is_some() {
+        return stations::packet(world, random, (pdi, rules));
+    }
     let aim = aim(world, random, pdi, rules);
     let mut packet = match world.scope.redirects && chance(random, 50) {
         true => quotes::error(random, &aim, (pdi.source_interface.direction(), rules)),
@@ -61,6 +64,12 @@ pub(super) fn packet(world: &World, random: &mut Random) -> Option<(usize, Vec<u
         None => frames::plain(world, random, port, &packet),
     };
     Some((port, frame))
+}
+
+/// A user's packet for a PDI, by itself.
+pub(super) fn aimed(world: &World, random: &mut Random, (pdi, rules): (&Pdi, &Rules)) -> Vec<u8> {
+    let aim = aim(world, random, pdi, rules);
+    user_packets::build(random, &aim)
 }
 
 /// Now and then a tunnel that is likely nobody's.

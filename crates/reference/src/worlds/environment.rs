@@ -1,7 +1,7 @@
 //! Ports, routes and neighbours of random worlds, and the addresses that their rules and packets use.
 
-use super::Scope;
 use super::random::{Random, chance, maybe, pick};
+use super::{Scope, stations};
 use crate::setup::{Neighbour, PortSetup, Route, Setup};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use rules::{BitRates, Instance, Interface};
@@ -120,6 +120,9 @@ pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
         for ipv6 in [false, true].into_iter().take(1 + usize::from(scope.ipv6_transport)) {
             add_surroundings(&mut setup, place, ipv6);
         }
+    }
+    if scope.frames {
+        stations::add_ports(random, &mut setup);
     }
     for port in &mut setup.ports {
         port.vlan = if scope.vlans { maybe(random, 150, |random| pick(random, [1, 7, 4_094])) } else { None };

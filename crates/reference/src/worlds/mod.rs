@@ -13,6 +13,7 @@ mod quotes;
 mod random;
 mod sessions;
 mod signals;
+mod stations;
 mod tweaks;
 mod user_packets;
 
@@ -62,6 +63,8 @@ pub struct Scope {
     pub dscp: bool,
     /// Reflective QoS.
     pub reflective: bool,
+    /// Ethernet PDU sessions.
+    pub frames: bool,
     /// Frames of other stations, of unknown protocols, ARP, pings, GTP-U signalling.
     pub signals: bool,
     /// Damaged packets.
@@ -91,6 +94,7 @@ impl Scope {
         answers: true,
         dscp: true,
         reflective: true,
+        frames: true,
         signals: true,
         damage: true,
         parts: true,
@@ -116,6 +120,7 @@ impl Scope {
         answers: false,
         dscp: false,
         reflective: false,
+        frames: false,
         signals: true,
         damage: true,
         parts: false,
@@ -164,13 +169,16 @@ impl World {
     pub fn packet(&self, random: &mut Random) -> (usize, Vec<u8>) {
         let signal = self.scope.signals && chance(random, 40);
         let packet = if signal { None } else { aim::packet(self, random) };
-        let (port, mut frame) = match packet {
+        let (mut port, mut frame) = match packet {
             Some(packet) => packet,
             None if self.scope.signals => signals::frame(self, random),
             None => signals::stray(self, random),
         };
         if self.scope.damage && chance(random, 20) {
             damage::spoil(random, &mut frame);
+        }
+        if self.scope.frames && stations::are_like_packet(self, &frame) {
+            (port, frame) = signals::stray(self, random);
         }
         if let Some(vlan) = self.setup.ports.get(port).and_then(|port| port.vlan) {
             frames::tag(random, &mut frame, vlan);

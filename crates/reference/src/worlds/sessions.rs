@@ -2,7 +2,7 @@
 
 use super::environment::{Below, N3, N9, has_instances, host, ims, peer, server, user_ipv4, user_ipv6};
 use super::random::{Random, chance, maybe, pick, pick_of, some_of};
-use super::{Scope, filters};
+use super::{Scope, filters, stations};
 use ipnet::{IpNet, Ipv6Net};
 use rules::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,6 +16,9 @@ pub(super) fn rules(random: &mut Random, scope: Scope, number: u32) -> Rules {
     }
     draft.share_filters(random);
     draft.lead_on_beyond_quotas(random);
+    if stations::is_of_frames(scope, number) {
+        stations::convert(random, &mut draft.rules);
+    }
     draft.rules
 }
 

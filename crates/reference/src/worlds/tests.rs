@@ -87,7 +87,7 @@ fn packets_end_in_every_way_and_most_at_their_session() {
     println!("{}", table.join("\n"));
     // What is above a rate has come as far as what is sent.
     let held = fates[&Fate::Dropped(DropReason::RateExceeded)];
-    assert!(fates[&Fate::Sent] + held > total / 2 && held < total / 10, "{table:?}");
+    assert!((fates[&Fate::Sent] + held) * 20 > total * 9 && held < total / 10, "{table:?}");
     assert!(copies > 100, "{copies}");
     for reason in DropReason::ALL.iter().filter(|reason| !UNSEEN.contains(reason)) {
         assert!(fates.contains_key(&Fate::Dropped(*reason)), "{} never occurs", reason.name());
@@ -117,7 +117,7 @@ fn users_hear_of_portals_and_resets() {
             pairs += usize::from(ends > 1);
         });
     }
-    assert!(portals > 15 && resets > 500 && pairs > 100, "{portals} {resets} {pairs}");
+    assert!(portals > 5 && resets > 500 && pairs > 100, "{portals} {resets} {pairs}");
 }
 
 /// Or what random worlds are compared for would say nothing of either.
