@@ -326,20 +326,6 @@ fn config(setup: &Setup) -> Config {
         ethernet: false,
         punt: None,
     };
-    let frame_port = |port: &reference::FramePort| PortConfig {
-        name: format!("frames {:?}", port.network),
-        device: String::new(),
-        interface: port.network.0,
-        instance: port.network.1,
-        mac: MacAddress([2, 0, 0, 0, 7, 2]),
-        address: "0.0.0.0/32".parse().unwrap(),
-        address6: None,
-        mtu: port.mtu,
-        vlan: None,
-        mss_clamp: false,
-        ethernet: true,
-        punt: None,
-    };
     let route = |route: &reference::Route| Route {
         prefix: route.prefix,
         via: route.via,
@@ -371,5 +357,23 @@ fn config(setup: &Setup) -> Config {
         awaits_sessions: false,
         epoch: 1,
         seed: 7,
+    }
+}
+
+/// A data network of frames, which has no address.
+fn frame_port(port: &reference::FramePort) -> PortConfig {
+    PortConfig {
+        name: format!("frames {:?}", port.network),
+        device: String::new(),
+        interface: port.network.0,
+        instance: port.network.1,
+        mac: MacAddress([2, 0, 0, 0, 7, 2]),
+        address: "0.0.0.0/32".parse().unwrap(),
+        address6: None,
+        mtu: port.mtu,
+        vlan: None,
+        mss_clamp: false,
+        ethernet: true,
+        punt: None,
     }
 }
