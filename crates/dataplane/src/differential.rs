@@ -107,7 +107,7 @@ fn compare_moving(scope: Scope, packets: Packets, (crew, moves): (&Crew, bool)) 
     }
     assert!(moves == (all_moved > 0), "{all_moved} sessions moved");
     let (packets, last) = (worlds * PACKETS as u64, first + worlds - 1);
-    assert!(woken > 0, "nobody was woken");
+    assert!(woken > 0 || worlds < 20, "nobody was woken");
     let together = packets as usize / vectors;
     println!(
         "no difference in {packets} packets of worlds {first} to {last}, {together} at once, {} workers",

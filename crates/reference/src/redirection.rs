@@ -88,7 +88,10 @@ impl Session {
                 }
                 let (user, remote) = ((source, from), (other, to));
                 let flow = Flow { user, remote, protocol: packet.protocol };
-                self.redirect(flow, destination, flags(packet))?;
+                // A later fragment of what is signed is of a flow of its own, which nothing answers.
+                if packet.spi.unwrap_or(0) == 0 {
+                    self.redirect(flow, destination, flags(packet))?;
+                }
                 Ok(with_address(packet, other, false))
             }
             (Direction::Downlink, elsewhere) if quote::is_error(packet) => {
