@@ -110,7 +110,6 @@ impl Session {
         if !rules.pdrs.iter().any(|pdr| is_held(&rules, pdr)) {
             self.own = None;
         }
-        self.own.iter_mut().for_each(Meter::forget_recent);
         self.usages = rules.urrs.iter().map(|urr| self.usage(urr)).collect();
         self.rules = rules;
     }

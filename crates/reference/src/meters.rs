@@ -75,17 +75,7 @@ impl Meter {
         };
         let (uplink, downlink) =
             (passed(Direction::Uplink, &known.uplink), passed(Direction::Downlink, &known.downlink));
-        let mut new = Self { uplink, downlink, ..self };
-        if !new.is_shared() {
-            new.forget_recent();
-        }
-        new.forgetting_windows()
-    }
-
-    /// New rules begin a session's own second anew.
-    pub(crate) fn forget_recent(&mut self) {
-        self.uplink.recent.forget();
-        self.downlink.recent.forget();
+        Self { uplink, downlink, ..self }.forgetting_windows()
     }
 
     /// Where packets are no longer limited, how many passed is forgotten.

@@ -28,11 +28,6 @@ impl Recent {
         self.passed += bytes as i128;
     }
 
-    /// Another has the meter now, or its rules are new.
-    pub(crate) fn forget(&mut self) {
-        self.notes.clear();
-    }
-
     /// Whether something of the last second's worth is left, where the meter is so far ahead, in units of 1/256 ns.
     pub(crate) fn has_left(&mut self, kbps: u64, ahead: u64, now_ns: u64) -> bool {
         if cost(SECOND_MAX, kbps) < SECOND_NS * UNITS_PER_NS {

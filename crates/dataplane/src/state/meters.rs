@@ -4,9 +4,19 @@ use super::account::Rate;
 use super::apart::Apart;
 use super::installation::Installation;
 use super::recent::MeterWay;
-use super::session::Session;
+use super::session::{Names, Session};
 use super::sessions::{Sessions, find_near};
 use rules::{Direction, QerId};
+
+const BOTH: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
+
+/// The meter of the account at a place of a session whose cells begin at a base, or of what stands in its place.
+fn way(account: (u32, u16), apart: Option<u32>, direction: Direction) -> MeterWay {
+    match apart {
+        None => MeterWay::of_account(account, direction),
+        Some(at) => MeterWay::apart(at, direction),
+    }
+}
 
 impl Sessions {
     /// Whether the meter of an account lets a packet pass now.
@@ -18,14 +28,16 @@ impl Sessions {
         (now_ns, burst_ns): (u64, u64),
     ) -> bool {
         let pace = *self.cells.way((base, place), direction).0;
-        let (pace, way) = match pace.stands_for() {
-            None => (pace, MeterWay::of_account((base, place), direction)),
+        let apart = pace.stands_for();
+        let pace = match apart {
+            None => pace,
             Some(at) => match self.aparts.at(at).filter(|apart| apart.admits_packets(direction, now_ns)) {
                 None => return false,
-                Some(apart) => (apart.rate().way(direction), MeterWay::apart(at, direction)),
+                Some(apart) => apart.rate().way(direction),
             },
         };
-        pace.admits(now_ns, burst_ns) || self.recent.admits(way, pace, now_ns)
+        pace.admits(now_ns, burst_ns)
+            || self.recent.admits(way((base, place), apart, direction), pace, now_ns)
     }
 
     /// A packet passes the meter of an account.
@@ -95,12 +107,43 @@ impl Sessions {
             let is_own =
                 apart.and_then(|at| self.aparts.at(at)).is_none_or(|apart| apart.own_rate().is_some());
             let is_gone = apart.is_none_or(|at| self.aparts.leave(at)) || is_own;
-            let way = |direction| match apart {
-                None => MeterWay::of_account((base, place), direction),
-                Some(at) => MeterWay::apart(at, direction),
-            };
-            for direction in [Direction::Uplink, Direction::Downlink].into_iter().filter(|_| is_gone) {
-                self.recent.forget(way(direction));
+            for direction in BOTH.into_iter().filter(|_| is_gone) {
+                self.recent.forget(way((base, place), apart, direction));
+            }
+        }
+    }
+
+    /// What the last second's packets took of meters that stay goes with them to where new rules have them. Those that sessions share stay
+    /// where they are.
+    pub(super) fn set_recent_aside(&mut self, old: &Session, new: &Installation) {
+        let Some(session) = &new.session else { return };
+        for (number, names) in session.accounts.iter().enumerate() {
+            let is_it = |before: &Names| names.qer.is_some() && before.qer == names.qer;
+            let Some(place) = find_near(&old.accounts, number, is_it) else { continue };
+            let at = (old.run.base, place as u16);
+            let apart = self.cells.account(at.0, at.1).rate.stands_for();
+            let stands_for = new.accounts.get(number).and_then(|account| account.rate.stands_for());
+            if self.is_shared(apart) || self.is_shared(stands_for) {
+                continue;
+            }
+            for direction in BOTH {
+                self.recent.set_aside(way(at, apart, direction), (number, direction));
+            }
+        }
+    }
+
+    /// Whether a meter apart, if there is one, is of several sessions.
+    fn is_shared(&self, apart: Option<u32>) -> bool {
+        apart.and_then(|at| self.aparts.at(at)).is_some_and(|apart| apart.own_rate().is_none())
+    }
+
+    /// It is there.
+    pub(super) fn take_recent_up(&mut self, new: &Installation) {
+        let Some(session) = &new.session else { return };
+        for (number, account) in new.accounts.iter().enumerate().take(session.accounts.len()) {
+            let (at, apart) = ((session.run.base, number as u16), account.rate.stands_for());
+            for direction in BOTH {
+                self.recent.take_up(way(at, apart, direction), (number, direction));
             }
         }
     }

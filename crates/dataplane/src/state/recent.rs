@@ -38,6 +38,11 @@ impl MeterWay {
     pub(crate) fn apart(at: u32, direction: Direction) -> Self {
         Self(1 << 63 | u64::from(at) << 1 | direction as u64)
     }
+
+    /// Of one on its way from an account to another, of which it is to be the so manyth.
+    fn aside(number: usize, direction: Direction) -> Self {
+        Self(1 << 62 | (number as u64) << 1 | direction as u64)
+    }
 }
 
 /// How much had passed at a time.
@@ -167,6 +172,30 @@ impl Recent {
         {
             self.places.remove(way.0);
             self.looked_ns[place as usize] = 0;
+        }
+    }
+
+    /// A meter goes to the account with this number of new rules. Until it is [taken up](Self::take_up) there, no other loses what is
+    /// known of it: meters may change places.
+    pub(crate) fn set_aside(&mut self, way: MeterWay, (number, direction): (usize, Direction)) {
+        self.rename(way, MeterWay::aside(number, direction));
+    }
+
+    /// The one that was set aside for the account with this number is here now.
+    pub(crate) fn take_up(&mut self, way: MeterWay, (number, direction): (usize, Direction)) {
+        self.rename(MeterWay::aside(number, direction), way);
+    }
+
+    fn rename(&mut self, from: MeterWay, to: MeterWay) {
+        if self.places.len() == 0 {
+            return;
+        }
+        let Some(place) = self.places.get(from.0) else { return };
+        self.places.remove(from.0);
+        if let Some(past) = self.pasts.get_mut(place as usize)
+            && self.places.insert(to.0, place).is_ok()
+        {
+            past.way = to;
         }
     }
 
@@ -309,6 +338,40 @@ mod tests {
         assert_eq!(looked(&mut recent, 3, 4 * SECOND_NS), [false, true, true]);
         recent.forget(MeterWay(2));
         assert_eq!(looked(&mut recent, 1, 4 * SECOND_NS), [true, false, true]);
+    }
+
+    /// Each has used up its second, one of them 200 ms before the other.
+    #[test]
+    fn meters_that_change_places_catch_up_on_what_they_had() {
+        let (mut recent, up) = (Recent::new(4, 250 * MS), Direction::Uplink);
+        let ways = [0, 1].map(|place| MeterWay::of_account((8, place), up));
+        let mut paces = [pace(KBPS); 2];
+        for (at, way) in ways.into_iter().enumerate() {
+            let now_ns = 2 * SECOND_NS + at as u64 * 200 * MS;
+            while paces[at].admits(now_ns, BURST_NS) || recent.admits(way, paces[at], now_ns) {
+                paces[at].charge(now_ns, BYTES);
+            }
+        }
+        for (from, to) in [(0, 1), (1, 0)] {
+            recent.set_aside(ways[from], (to, up));
+        }
+        for (at, way) in ways.into_iter().enumerate() {
+            recent.take_up(way, (at, up));
+        }
+        let later = 2 * SECOND_NS + 220 * MS;
+        let left = [1, 0].map(|at| {
+            (0..1_000)
+                .filter(|_| {
+                    let passes =
+                        paces[at].admits(later, BURST_NS) || recent.admits(ways[1 - at], paces[at], later);
+                    if passes {
+                        paces[at].charge(later, BYTES);
+                    }
+                    passes
+                })
+                .count()
+        });
+        assert!(left[0] <= 31 && (200..=221).contains(&left[1]), "{left:?}");
     }
 
     #[test]

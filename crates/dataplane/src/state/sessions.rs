@@ -315,7 +315,9 @@ impl Sessions {
             new.steps.iter_mut().for_each(|step| step.readdresses());
         }
         self.carry(old, new, now_ns);
+        self.set_recent_aside(old, new);
         self.forget(old, place);
+        self.take_recent_up(new);
         if new.session.as_ref().is_none_or(|new| old.run != new.run) {
             self.cells.release(old.run);
         }
