@@ -152,6 +152,8 @@ drop_reasons! {
     BufferExpired = "buffer_expired",
     /// The control plane had the packets kept for a user dropped.
     BufferDropped = "buffer_dropped",
+    /// The time was over for which a control plane had packets kept for a user who could not be reached (DL Buffering Duration).
+    BufferOver = "buffer_over",
     /// No hop is left, and the sender was not told.
     TtlExpired = "ttl_expired",
     /// The buffer has no room for the headers to put on.

@@ -28,6 +28,7 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::BufferFull, "worker"),
     (DropReason::BufferExpired, "worker"),
     (DropReason::BufferDropped, "worker"),
+    (DropReason::BufferOver, "worker"),
     (DropReason::NotCopied, "worker"),
     (DropReason::NotSplit, "worker"),
     (DropReason::NotEnriched, "enrich"),

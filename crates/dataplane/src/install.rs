@@ -4,8 +4,8 @@ use crate::arrangement::{Arrangement, Order, Wanted};
 use crate::config::{PortConfig, side_of_peer};
 use crate::side::Side;
 use crate::state::{
-    Account, Apart, Extra, Installation, Key, Length, Name, Ports, Rate, Rest, Session, Treatment, WholeStep,
-    found_by, network, user_key,
+    Account, Apart, Extra, Installation, Key, Length, Name, Ports, Rate, Rest, Session, Treatment, Unwanted,
+    WholeStep, found_by, network, user_key,
 };
 use dplink::{Desired, UsageCounts};
 use ipnet::IpNet;
@@ -56,7 +56,10 @@ pub(crate) fn installation(
         ethernet: program.ethernet.take(),
         aparts: (0..).zip(&program.meters).filter_map(|(at, meter)| Some((at, Apart::new(meter)?))).collect(),
         accounts: (0..accounts).map(|place| account(&program.meters, place)).collect(),
-        drop_kept: desired.drop_buffered,
+        unwanted: match desired.drop_buffered {
+            true => Unwanted::All,
+            false => Unwanted::KeptBy(desired.buffering_over.into()),
+        },
         removed: Vec::<UsageCounts>::with_capacity(urrs),
         seid: desired.session,
         revision: desired.revision,

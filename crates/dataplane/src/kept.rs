@@ -37,7 +37,7 @@ pub(crate) struct Kept<B> {
 
 struct Slot<B> {
     packet: Option<Packet<B>>,
-    since_ns: u64,
+    until_ns: u64,
     next: u32,
 }
 
@@ -86,7 +86,7 @@ impl<B> Kept<B> {
     pub(crate) fn new(limit: usize) -> Self {
         let places = 0..u32::try_from(limit).unwrap_or(NONE);
         Self {
-            slots: places.clone().map(|_| Slot { packet: None, since_ns: 0, next: NONE }).collect(),
+            slots: places.clone().map(|_| Slot { packet: None, until_ns: 0, next: NONE }).collect(),
             free: places.rev().collect(),
             queues: Vec::with_capacity(limit),
             free_queues: Vec::with_capacity(limit),
@@ -96,12 +96,12 @@ impl<B> Kept<B> {
         }
     }
 
-    /// Keeps a packet, unless its session has `most` already; gives it back where there is no room.
+    /// Keeps a packet until a moment, unless its session has `most` already; gives it back where there is no room.
     pub(crate) fn keep(
         &mut self,
         (session, most): (SessionIndex, u16),
         packet: Packet<B>,
-        now_ns: u64,
+        until_ns: u64,
     ) -> Result<(), Packet<B>> {
         let known = self.by_session.get(u64::from(session.0));
         let length = known.map_or(0, |queue| self.queues[queue as usize].length);
@@ -109,7 +109,7 @@ impl<B> Kept<B> {
             return Err(packet);
         }
         let Some(slot) = self.free.pop() else { return Err(packet) };
-        self.slots[slot as usize] = Slot { packet: Some(packet), since_ns: now_ns, next: NONE };
+        self.slots[slot as usize] = Slot { packet: Some(packet), until_ns, next: NONE };
         let queue = known.unwrap_or_else(|| self.open(session));
         let queue = &mut self.queues[queue as usize];
         match queue.last {
@@ -207,17 +207,18 @@ impl<B> Kept<B> {
         }
     }
 
-    /// Appends packets kept since before `deadline_ns`, of some sessions in turn.
-    pub(crate) fn expire(&mut self, deadline_ns: u64, into: &mut Vec<Packet<B>>) {
+    /// Appends packets that have been kept until before now, of some sessions in turn. Of a session none goes before those that
+    /// came before it: with packets that wait longer, those behind them do.
+    pub(crate) fn expire(&mut self, now_ns: u64, into: &mut Vec<Packet<B>>) {
         for _ in 0..self.queues.len().div_ceil(ROUND).max(SEARCH).min(self.queues.len()) {
             self.searched = (self.searched + 1) % self.queues.len();
             let Queue { session, first, .. } = self.queues[self.searched];
             let mut slot = first;
-            if slot != NONE && self.slots[slot as usize].since_ns < deadline_ns {
+            if slot != NONE && self.slots[slot as usize].until_ns < now_ns {
                 // Nobody came for them: who was told of them hears of the next.
                 self.queues[self.searched].told_length = 0;
             }
-            while slot != NONE && self.slots[slot as usize].since_ns < deadline_ns {
+            while slot != NONE && self.slots[slot as usize].until_ns < now_ns {
                 slot = self.slots[slot as usize].next;
                 into.extend(self.pop(session));
             }
@@ -313,8 +314,8 @@ mod tests {
         packets.into_iter().map(|packet| packet.buffer).collect()
     }
 
-    fn keep(kept: &mut Kept<char>, session: u32, name: char, now_ns: u64) -> bool {
-        kept.keep((SessionIndex(session), 2), packet(name), now_ns).is_ok()
+    fn keep(kept: &mut Kept<char>, session: u32, name: char, until_ns: u64) -> bool {
+        kept.keep((SessionIndex(session), 2), packet(name), until_ns).is_ok()
     }
 
     #[test]
@@ -379,5 +380,16 @@ mod tests {
         kept.expire(20, &mut out);
         assert_eq!(names(out), "a");
         assert_eq!(kept.len(), 1);
+    }
+
+    #[test]
+    fn nothing_overtakes_what_waits_longer() {
+        let mut kept = Kept::new(3);
+        keep(&mut kept, 7, 'a', u64::MAX);
+        keep(&mut kept, 7, 'b', 10);
+        keep(&mut kept, 8, 'c', 10);
+        let mut out = Vec::new();
+        kept.expire(20, &mut out);
+        assert_eq!(names(out), "c");
     }
 }

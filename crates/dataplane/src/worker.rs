@@ -346,7 +346,7 @@ impl<P: Port> Worker<P> {
         self.state.fragments.expire(self.state.now_ns);
         self.count_gathered();
         let before = self.resumed.len();
-        self.kept.expire(self.state.now_ns.saturating_sub(self.kept_ns), &mut self.resumed);
+        self.kept.expire(self.state.now_ns, &mut self.resumed);
         self.discard_resumed(before, DropReason::BufferExpired);
         self.state.switch.expire(self.state.now_ns);
         self.look_after_paths();

@@ -9,7 +9,7 @@ use crate::{
     Balancing, Destination, Explanation, Measure, PeerStatistics, Question, Statistics, Step, Trace,
     TraceFilter, Whose,
 };
-use rules::{Interface, OuterHeaderCreation, Pdr, PdrId, Qfi, Rules, SeenMac, Seid, Teid, UrrId};
+use rules::{BarId, Interface, OuterHeaderCreation, Pdr, PdrId, Qfi, Rules, SeenMac, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -43,12 +43,15 @@ pub struct Desired {
     pub end_markers: Vec<OuterHeaderCreation>,
     /// Packets kept for the session are dropped when this revision is applied (TS 29.244 8.2.29, DROBU).
     pub drop_buffered: bool,
+    /// BARs whose extended buffering is over: packets kept by them are dropped when this revision is applied.
+    pub buffering_over: Vec<BarId>,
 }
 
 impl Desired {
     /// Rules and nothing to do once.
     pub fn new(session: Seid, revision: u64, rules: impl Into<Arc<Rules>>) -> Self {
-        Self { session, revision, rules: rules.into(), end_markers: Vec::new(), drop_buffered: false }
+        let (end_markers, buffering_over) = (Vec::new(), Vec::new());
+        Self { session, revision, rules: rules.into(), end_markers, drop_buffered: false, buffering_over }
     }
 
     /// Whether it fits a frame. Takes time linear in its size, unless it has as few rules as nearly all sessions have: those fit,

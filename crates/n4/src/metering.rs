@@ -50,6 +50,7 @@ impl Node {
     pub(crate) fn attend(&mut self, seid: Seid) {
         let clock = self.clock();
         let now_ms = clock.now_ms;
+        let over = self.end_buffering(seid, now_ms);
         let paging = self.page(seid, now_ms);
         // A report that is sent during a deletion would cross its answer, which tells it.
         if !self.sessions.get(seid).is_some_and(Session::is_being_deleted) {
@@ -85,7 +86,7 @@ impl Node {
         let silence = self.report_silence_again(seid, now_ms);
         let confirming = self.reports_again_at(seid);
         // Never at once: what was found due now has been done.
-        let next = [plan.next_ms, paging, confirming, charging, silence].into_iter().flatten().min();
+        let next = [plan.next_ms, over, paging, confirming, charging, silence].into_iter().flatten().min();
         let soonest = self.now + Duration::from_millis(1);
         self.wake(seid, next.map(|next| self.time_of(next).max(soonest)));
         self.attend_answer(seid);
@@ -288,8 +289,10 @@ impl Node {
             let Some(session) = self.sessions.get_mut(seid) else { return };
             session.record.revision = session.next_revision();
             let drop_buffered = std::mem::take(&mut session.paging.drop_buffered);
+            let buffering_over = std::mem::take(&mut session.paging.over);
             let put = dplink::Desired {
                 drop_buffered,
+                buffering_over,
                 ..desired((&session.record, &session.paging), &self.config)
             };
             session.save();

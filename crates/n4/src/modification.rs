@@ -5,6 +5,7 @@ use crate::exchange::Asked;
 use crate::interface::Level;
 use crate::networks;
 use crate::node::Node;
+use crate::paging;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Query, Work};
 use crate::support;
@@ -84,20 +85,22 @@ impl Node {
         let translator = Translator::new(sources, seid, (&before.rules, before.extras.as_deref()));
         let Translated { rules, extras, taken } = translator.modification(request)?;
         let silence = request.user_plane_inactivity_timer;
+        let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
+        let mut rules = Arc::new(rules);
+        paging::settle(&mut rules, drop_buffered);
         let mut next = SessionRecord {
             seid,
             revision: before.revision,
             era: self.era(&owner),
             owner,
             cp_f_seid,
-            rules: Arc::new(rules),
+            rules,
             usage: before.usage.clone(),
             extras,
             charging: before.charging.clone(),
         };
         let changed = (&*before.rules, &*next.rules);
         usage::apply(&mut next.usage, changed, (&taken.given, silence), self.clock());
-        let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
         let removed = usage::removed(&before.rules, &next.rules, &taken.given).collect();
         let parted = usage::parted(&before.rules, &next.rules, &taken.given);
         let query = with_others(query, changed, (removed, parted));

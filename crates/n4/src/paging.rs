@@ -1,17 +1,21 @@
 //! Packets kept for users who sleep (TS 29.244 5.2.4): told once for each rule, and how to go on is told in return. What
 //! became of the packets decides when a rule is told of anew.
 
+mod extended;
+
+pub(crate) use extended::{is_extended, settle};
+
 use crate::asking::Telling;
 use crate::exchange::Purpose;
 use crate::interface::Level;
 use crate::node::Node;
-use crate::sessions::{Session, Work};
+use crate::sessions::Session;
 use crate::{offline, predefined};
 use pfcp::{
     Cause, DownlinkDataReport, DownlinkDataServiceInformation, ReportType, SessionReportRequest,
-    SessionReportResponse, UpdateBarInReport, flags, ie,
+    SessionReportResponse, UpdateBarInReport, flags,
 };
-use rules::{ApplyAction, BarId, BarUpdate, Change, Direction, Far, PdrId, Qfi, Rules, Seid};
+use rules::{ApplyAction, Bar, BarId, BarUpdate, Change, Direction, Far, PdrId, Qfi, Rules, Seid};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,6 +40,8 @@ pub(crate) struct Paging {
     this_time: Vec<(BarId, u16)>,
     /// The owner does not want what is kept.
     pub(crate) drop_buffered: bool,
+    /// BARs by which no more is kept for longer than usual, and what was is to be dropped.
+    pub(crate) over: Vec<BarId>,
 }
 
 /// A packet that the data plane keeps, and until when.
@@ -67,6 +73,8 @@ impl Paging {
         for (id, count) in &self.this_time {
             let is_in_use = is_in_use(rules, *id);
             let bar = Arc::make_mut(rules).bars.iter_mut().find(|bar| bar.id == *id).filter(|_| is_in_use);
+            // Extended buffering has a count of its own.
+            let bar = bar.filter(|bar| bar.extended.is_none());
             bar.into_iter().for_each(|bar| bar.suggested_packets = Some(*count));
         }
     }
@@ -135,9 +143,12 @@ fn is_in_use(rules: &Rules, bar: BarId) -> bool {
     rules.fars.iter().any(|far| far.apply_action == ApplyAction::Buffer && far.bar == Some(bar))
 }
 
+fn bar_of<'a>(rules: &'a Rules, far: &Far) -> Option<&'a Bar> {
+    far.bar.and_then(|id| rules.bars.iter().find(|bar| bar.id == id))
+}
+
 fn delay_ms(rules: &Rules, far: &Far) -> u64 {
-    let bar = far.bar.and_then(|id| rules.bars.iter().find(|bar| bar.id == id));
-    bar.map_or(0, |bar| u64::from(bar.notification_delay_50ms) * DELAY_UNIT_MS)
+    bar_of(rules, far).map_or(0, |bar| u64::from(bar.notification_delay_50ms) * DELAY_UNIT_MS)
 }
 
 impl Node {
@@ -150,7 +161,7 @@ impl Node {
         let pdr = predefined::parent(&session.record, &self.config.predefined, pdr);
         let rules = &session.record.rules;
         let Some(far) = far_of(rules, pdr).filter(|far| far.notifies()) else { return };
-        if session.paging.knows(pdr, until_ms, now_ms) {
+        if extended::waits_in_silence(rules, pdr) || session.paging.knows(pdr, until_ms, now_ms) {
             return;
         }
         let information = DownlinkDataServiceInformation {
@@ -164,7 +175,8 @@ impl Node {
     /// Tells the owner of what waits, if it is time; when it will be.
     pub(crate) fn page(&mut self, seid: Seid, now_ms: u64) -> Option<u64> {
         let again_ms = self.paged_again_ms();
-        let paging = &mut self.sessions.get_mut(seid)?.paging;
+        let Session { paging, record, .. } = self.sessions.get_mut(seid)?;
+        paging.waiting.retain(|(pdr, _)| !extended::waits_in_silence(&record.rules, *pdr));
         if paging.waiting.is_empty() || paging.due_ms > now_ms {
             return (!paging.waiting.is_empty()).then_some(paging.due_ms);
         }
@@ -230,39 +242,40 @@ impl Node {
     pub(crate) fn buffer_otherwise(&mut self, seid: Seid, response: &SessionReportResponse) {
         let drops = response.pfcpsrrsp_flags.is_some_and(|bits| bits & flags::PFCPSRRSP_DROBU != 0);
         // Who drops every packet is told of every other: not all at once.
-        let from_ms = self.wall_ms() + self.config.report_interval.as_millis() as u64;
+        let now_ms = self.wall_ms();
+        let from_ms = now_ms + self.config.report_interval.as_millis() as u64;
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.paging.drop_buffered |= drops;
         if drops {
             session.paging.begin_anew(from_ms);
+            each_rules(session).for_each(extended::end_all);
         }
-        let duration = response.update_bar.iter().flat_map(|bar| &bar.carried);
-        if duration.into_iter().any(|other| other.ie == ie::DL_BUFFERING_DURATION) {
-            // A response cannot be refused; what it asks for is not advertised (DLBD).
-            self.note(Level::Warning, format!("packets of session {seid} are kept as long as others"));
-        }
-        let Some(session) = self.sessions.get_mut(seid) else { return };
         let update = response.update_bar.as_ref();
-        if let Some(asked) = update {
-            let update = bar_update(asked);
-            session.paging.suggested(&session.record.rules, asked);
-            let next = match session.pending.as_mut().map(|pending| &mut pending.work) {
-                Some(Work::Modify(next, _)) => Some(&mut next.rules),
-                _ => None,
-            };
-            let all = next.into_iter().chain([&mut session.record.rules]);
-            let known = all.map(|rules| change_bar(rules, update)).filter(|known| *known).count();
-            if known == 0 {
-                self.note(Level::Warning, format!("session {seid} has no {} to update", update.id));
-            }
+        if let Some(unknown) = update.filter(|update| !change(session, update, now_ms)) {
+            let bar = BarId(unknown.bar_id);
+            self.note(Level::Warning, format!("session {seid} has no {bar} to update"));
         }
         if drops || update.is_some() {
             self.put_again(seid);
+            self.attend(seid);
         }
     }
 }
 
-fn change_bar(rules: &mut Arc<Rules>, update: BarUpdate) -> bool {
+/// Those a session has, and those it is about to have.
+fn each_rules(session: &mut Session) -> impl Iterator<Item = &mut Arc<Rules>> {
+    let next = session.pending.as_mut().and_then(|pending| pending.next());
+    next.into_iter().chain([&mut session.record]).map(|record| &mut record.rules)
+}
+
+/// Whether there is such a BAR.
+fn change(session: &mut Session, update: &UpdateBarInReport, now_ms: u64) -> bool {
+    session.paging.suggested(&session.record.rules, update);
+    each_rules(session).fold(false, |known, rules| change_bar(rules, update, now_ms) || known)
+}
+
+fn change_bar(rules: &mut Arc<Rules>, asked: &UpdateBarInReport, now_ms: u64) -> bool {
+    let update = BarUpdate { extended: extended::asked(rules, asked, now_ms), ..bar_update(asked) };
     let changed = rules.change(Change { update_bars: vec![update], ..Change::default() });
     changed.map(|changed| *rules = Arc::new(changed)).is_ok()
 }
@@ -274,5 +287,6 @@ fn bar_update(update: &UpdateBarInReport) -> BarUpdate {
         id: BarId(update.bar_id),
         notification_delay_50ms: update.downlink_data_notification_delay,
         suggested_packets: count.map(Some),
+        extended: None,
     }
 }

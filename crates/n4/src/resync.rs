@@ -6,6 +6,7 @@
 
 use crate::interface::Level;
 use crate::node::Node;
+use crate::paging;
 use crate::sessions::Session;
 use machine::Time;
 use rules::Seid;
@@ -77,13 +78,15 @@ impl Node {
         self.refreshing.at = Some(self.now + BETWEEN_PORTIONS);
     }
 
-    /// Whoever measures nothing sleeps on. What the data plane was asked before it went it answers no more.
+    /// Whoever measures nothing sleeps on, unless packets of its user are kept until a moment. What the data plane was asked before it went it answers no more.
     fn refresh(&mut self, seid: Seid) {
         if self.sessions.look(seid, Session::is_metered) {
             self.close_changed(seid, None);
             let refresh_ms = self.wall_ms() + seid.0 % REFRESH_MS;
             let session = self.sessions.get_mut(seid);
             session.into_iter().for_each(|session| session.meter.refresh_ms = Some(refresh_ms));
+            self.attend(seid);
+        } else if self.sessions.look(seid, paging::is_extended) {
             self.attend(seid);
         }
     }

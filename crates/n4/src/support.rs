@@ -8,8 +8,6 @@
 //! and every name stands for it. A Forwarding Policy is accepted by the names the operator lists, and leads where packets
 //! go anyway.
 //!
-//! A DL Buffering Duration in a report's response, which cannot be refused, is noted and not obeyed (DLBD).
-//!
 //! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
 //! are. Router solicitations of users are the exception: where a session has an IPv6 prefix, the data plane answers
 //! them itself, unless a rule of the session leads them to the control plane. Copies for the LI function go by the core side.
@@ -37,6 +35,7 @@ const FEATURES: &[UpFeature] = &[
     UpFeature::Pfdm,
     UpFeature::Pfde,
     UpFeature::Ddnd,
+    UpFeature::Dlbd,
     UpFeature::Heeu,
     UpFeature::Treu,
     UpFeature::Frrt,
@@ -138,7 +137,7 @@ pub(crate) const IN_QER: &[u16] = &[
     ie::QER_INDICATIONS,
 ];
 
-/// DLBD and MT-EDT.
+/// How long packets are kept is said in the answer to a report alone (TS 29.244 7.5.9.2). And MT-EDT.
 pub(crate) const IN_BAR: &[u16] = &[ie::DL_BUFFERING_DURATION, ie::MT_EDT_CONTROL_INFORMATION];
 
 /// In URRs: events (`reasons.rs`) and what belongs to them, envelopes, aggregation, a number of reports, and what is exempted from the

@@ -11,8 +11,8 @@ mod tests;
 
 use crate::ids::{BarId, FarId, Instance, PdrId, QerId, Qfi, UrrId};
 use crate::intent::{
-    ApplyAction, BitRates, ForwardingParameters, Gate, Interface, OuterHeaderCreation, PacketRates, Pdi,
-    Rules,
+    ApplyAction, BitRates, Extended, ForwardingParameters, Gate, Interface, OuterHeaderCreation, PacketRates,
+    Pdi, Rules,
 };
 use crate::list::Names;
 use crate::redirect::Redirect;
@@ -157,6 +157,8 @@ pub struct BarUpdate {
     pub notification_delay_50ms: Option<u8>,
     /// New number of packets to keep, or none.
     pub suggested_packets: Option<Option<u16>>,
+    /// Extended buffering from now on, or none any more.
+    pub extended: Option<Option<Extended>>,
 }
 
 /// One modification request: removals, then creations, then updates.

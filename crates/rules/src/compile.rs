@@ -8,8 +8,8 @@ mod tests;
 use crate::check::Checked;
 use crate::classifier::{Classifier, EthernetClassifier};
 use crate::error::RuleError;
-use crate::ids::{ApplicationTag, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
-use crate::intent::{BitRates, FTeid, Interface, OuterHeader, PacketRates, Pdi, Pdr, Rules};
+use crate::ids::{ApplicationTag, BarId, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
+use crate::intent::{BitRates, Extended, FTeid, Interface, OuterHeader, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
 use crate::treatment::Treatment;
 use crate::urr::{DroppedDownlink, Triggers, Urr, Volume};
@@ -91,6 +91,8 @@ pub enum Action {
         notify: bool,
         /// Of the session, at most so many by this; `None` leaves it to the data plane.
         most: Option<u16>,
+        /// For longer than others: by which BAR, and how long.
+        extended: Option<(BarId, Extended)>,
     },
     /// Send it out, in a tunnel or plain.
     Forward(Forward),

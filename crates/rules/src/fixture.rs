@@ -76,7 +76,7 @@ pub(crate) fn urr(id: u32) -> Urr {
 }
 
 pub(crate) fn bar(id: u8) -> Bar {
-    Bar { id: BarId(id), notification_delay_50ms: 0, suggested_packets: None }
+    Bar { id: BarId(id), notification_delay_50ms: 0, suggested_packets: None, extended: None }
 }
 
 /// PDR 1 takes the user's packets from a tunnel to the core by FAR 1; PDR 2 drops what comes back by FAR 2.

@@ -320,6 +320,25 @@ pub struct Bar {
     pub notification_delay_50ms: u8,
     /// Packets to keep at most; `None` leaves it to us.
     pub suggested_packets: Option<u16>,
+    /// Extended buffering, while it lasts.
+    pub extended: Option<Extended>,
+}
+
+/// Extended buffering (TS 29.244 5.2.4.2): the user cannot be reached for so long, and what comes until then waits without a
+/// word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extended {
+    /// In all, in seconds; `None` is for ever. The data plane goes by it where nobody tells it that the time is over.
+    pub lasts_s: Option<u32>,
+    /// The moment at which it is over, for who knows moments: milliseconds since 1900, or [`Self::NEVER`].
+    pub ends_ms: u64,
+    /// Packets to keep at most meanwhile, in the place of [`Bar::suggested_packets`] (TS 29.244 8.2.30).
+    pub packets: Option<u16>,
+}
+
+impl Extended {
+    /// It ends when the user wakes.
+    pub const NEVER: u64 = u64::MAX;
 }
 
 /// All rules of a session: the desired state of the data plane for it.

@@ -34,7 +34,7 @@ pub use error::{RuleError, RuleRef};
 pub use ethernet::{EthernetFilter, EthernetPdi, MacFilter, MacRange, SeenMac, TagFilter};
 pub use ids::{ApplicationId, ApplicationTag, BarId, FarId, Instance, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
-    ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeader,
+    ApplyAction, Bar, BitRates, Extended, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeader,
     OuterHeaderCreation, PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,
 };
 pub use list::{Mostly, Mostly1, Mostly2, Names, Places, Rare};

@@ -6,7 +6,7 @@ use super::lists::WholeStep;
 use super::peers::Name;
 use super::session::{Key, Session, SessionIndex};
 use dplink::{RefusalCause, UsageCounts};
-use rules::{EthernetProgram, OuterHeaderCreation, Seid};
+use rules::{BarId, EthernetProgram, OuterHeaderCreation, Seid};
 
 /// A session and what its cells are to hold.
 #[derive(Debug)]
@@ -25,12 +25,36 @@ pub(crate) struct Installation {
     pub(crate) aparts: Box<[(u16, Apart)]>,
     /// It carries Ethernet frames. Once it is in force, what it did with frames before.
     pub(crate) ethernet: Option<Box<EthernetProgram>>,
-    /// Packets kept for the session are to be dropped.
-    pub(crate) drop_kept: bool,
+    /// Packets kept for the session that are to be dropped.
+    pub(crate) unwanted: Unwanted,
     /// Tunnels that end now.
     pub(crate) end_markers: Box<[OuterHeaderCreation]>,
     /// Takes the last counts of URRs that are no longer there; has room for them.
     pub(crate) removed: Vec<UsageCounts>,
+}
+
+/// Which of the packets kept for a session are to be dropped.
+#[derive(Debug)]
+pub(crate) enum Unwanted {
+    All,
+    /// Those of extended buffering by these BARs: its time is over.
+    KeptBy(Box<[BarId]>),
+}
+
+impl Unwanted {
+    pub(crate) const fn is_any(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::KeptBy(bars) => !bars.is_empty(),
+        }
+    }
+}
+
+impl Default for Unwanted {
+    /// None.
+    fn default() -> Self {
+        Self::KeptBy(Box::default())
+    }
 }
 
 impl Installation {

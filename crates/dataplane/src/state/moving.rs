@@ -7,7 +7,7 @@ use super::apart::Apart;
 use super::cells::{CellRun, STEPS};
 use super::connections::Connection;
 use super::flow_key::FlowKey;
-use super::installation::{Installation, Refusal};
+use super::installation::{Installation, Refusal, Unwanted};
 use super::lists::WholeStep;
 use super::peers::{Name, PeerIndex};
 use super::redirections::{REDIRECTIONS_OF_USER, Redirection};
@@ -164,7 +164,7 @@ impl Parcel {
             accounts: std::mem::take(&mut self.accounts).into(),
             aparts: std::mem::take(&mut self.aparts).into(),
             ethernet: None,
-            drop_kept: false,
+            unwanted: Unwanted::default(),
             end_markers: Box::default(),
             removed: Vec::new(),
         }));

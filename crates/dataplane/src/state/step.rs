@@ -2,6 +2,9 @@
 //! these packets. What few sessions need, more than a rate and a count, is in [`super::lists`].
 
 mod making;
+mod patience;
+
+pub(crate) use patience::Patience;
 
 use super::lists::Lists;
 use super::peers::PeerIndex;
@@ -80,7 +83,7 @@ pub(crate) struct HotStep {
     /// The tunnel its packets come in; 0 for plain ones.
     pub(crate) arrives_in: u32,
     /// Of the tunnel to put packets into, or the peer's port, where it is of UDP alone; of plain ones, the digest of the network
-    /// instance they leave for.
+    /// instance they leave for; of those that are kept, a [`Patience`].
     pub(crate) teid: u32,
     /// The tunnel's other end.
     pub(crate) peer: PeerIndex,
@@ -180,6 +183,14 @@ impl HotStep {
     /// Whether its packets are put into a tunnel of GTP-U, where it forwards.
     pub(crate) const fn tunnels_gtpu(&self) -> bool {
         self.tunnels() && !self.is_udp()
+    }
+
+    /// How its packets are kept, where that is for longer than others.
+    pub(crate) const fn patience(&self) -> Option<Patience> {
+        match self.kind {
+            Kind::Keep | Kind::KeepAndNotify => Patience::from_bits(self.teid),
+            _ => None,
+        }
     }
 
     /// Whether its packets go out.

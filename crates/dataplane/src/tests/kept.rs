@@ -1,5 +1,7 @@
 //! Packets kept for users who sleep.
 
+mod extended;
+
 use super::drops;
 use super::rates::uplink;
 use crate::config::{Config, Limits};
@@ -305,7 +307,7 @@ fn a_far_keeps_as_many_packets_as_its_own_bar_says() {
 }
 
 fn bar() -> Bar {
-    Bar { id: BarId(1), notification_delay_50ms: 0, suggested_packets: None }
+    Bar { id: BarId(1), notification_delay_50ms: 0, suggested_packets: None, extended: None }
 }
 
 /// The control plane engine may die with what it was told.

@@ -10,11 +10,11 @@ use crate::port::Port;
 use crate::side::Side;
 use crate::state::{
     Admitted, Installation, Installed, Interim, Key, Loading, Parcel, Refusal, Removal, Session,
-    SessionIndex, Sessions, State, USED_MAX, Used,
+    SessionIndex, Sessions, State, USED_MAX, Unwanted, Used,
 };
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
-use rules::{Interface, OuterHeaderCreation, SeenMac, Seid, UrrId};
+use rules::{BarId, Interface, OuterHeaderCreation, SeenMac, Seid, UrrId};
 
 /// Orders obeyed between two vectors, so that control never holds up traffic.
 const ORDERS_PER_TURN: usize = 16;
@@ -284,15 +284,20 @@ impl<P: Port> Worker<P> {
 
     fn install(&mut self, mut installation: Box<Installation>) -> Report {
         let (seid, revision) = (installation.seid, installation.revision);
+        if installation.unwanted.is_any() {
+            // What an order of this turn has woken is kept again, if it is, before it is dropped.
+            self.resume();
+        }
         self.settle(seid, false);
         self.settle_held_of(seid);
         let admitted = match self.admit(&mut installation) {
             Ok(admitted) => admitted,
             Err(refusal) => return Report::Refused { installation, refusal },
         };
-        if installation.drop_kept {
-            // Not where the change is refused, and not under its rules: nobody knows which of them these packets would match.
-            self.drop_kept(self.state.sessions.by_seid(seid));
+        let before = self.resumed.len();
+        // Not where the change is refused, and not under its rules: nobody knows which of them these packets would match.
+        if installation.unwanted.is_any() {
+            self.drop_unwanted(seid, &installation.unwanted);
         }
         let State { sessions, ports, routes, now_ns, steering, switch, .. } = &mut self.state;
         let ethernet = installation.ethernet.take();
@@ -301,7 +306,7 @@ impl<P: Port> Worker<P> {
         steering.announce(installed.spent.keys(), keys(sessions.get(installed.index)));
         overtake(sessions, installed.spent.keys(), installed.index);
         installed.spent.ethernet = switch.enter(installed.index, ethernet);
-        self.wake(installed.index);
+        self.wake(installed.index, before);
         installed.spent.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
         Report::Installed { seid, revision, installed }
     }
@@ -349,9 +354,31 @@ impl<P: Port> Worker<P> {
         self.discard_resumed(before, DropReason::BufferDropped);
     }
 
-    /// The session has changed: what was kept for it goes its way.
-    fn wake(&mut self, session: SessionIndex) {
+    fn drop_unwanted(&mut self, seid: Seid, unwanted: &Unwanted) {
+        let session = self.state.sessions.by_seid(seid);
+        match unwanted {
+            Unwanted::All => self.drop_kept(session),
+            Unwanted::KeptBy(bars) => session.into_iter().for_each(|session| self.drop_over(session, bars)),
+        }
+    }
+
+    /// Drops what these BARs kept; the rest is about to go its way, in order.
+    fn drop_over(&mut self, session: SessionIndex, bars: &[BarId]) {
         let before = self.resumed.len();
+        self.kept.release(session, &mut self.resumed);
+        let mut staying = before;
+        for at in before..self.resumed.len() {
+            let step = self.state.sessions.cells.step(self.resumed[at].meta.step);
+            if !step.patience().is_some_and(|patience| bars.contains(&patience.bar())) {
+                self.resumed.swap(staying, at);
+                staying += 1;
+            }
+        }
+        self.discard_resumed(staying, DropReason::BufferOver);
+    }
+
+    /// The session has changed: what was kept for it goes its way, from a place on.
+    fn wake(&mut self, session: SessionIndex, before: usize) {
         self.kept.release(session, &mut self.resumed);
         if self.resumed.len() > before && self.state.switch.carries(session) {
             self.resume_frames(before);

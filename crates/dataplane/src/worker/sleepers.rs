@@ -4,7 +4,7 @@ use super::Worker;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::port::Port;
-use crate::state::{HotStep, Kind, SessionIndex, WholeStep};
+use crate::state::{HotStep, Kind, Patience, SessionIndex, WholeStep};
 use dplink::Event;
 use rules::{Direction, Qfi, Seid};
 
@@ -18,7 +18,9 @@ impl<P: Port> Worker<P> {
             return self.discard(packet.buffer, DropReason::NoSession);
         };
         let most = step.fits.min(self.kept_per_session);
-        let lost = self.kept.keep((session, most), packet, self.state.now_ns).err();
+        let longer_ns = step.patience().map_or(0, Patience::ns);
+        let until_ns = self.state.now_ns.saturating_add(self.kept_ns).saturating_add(longer_ns);
+        let lost = self.kept.keep((session, most), packet, until_ns).err();
         if lost.is_none() {
             self.recall_told(session);
         }

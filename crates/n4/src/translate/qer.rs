@@ -84,6 +84,7 @@ pub(super) fn bar(bar: &CreateBar) -> Bar {
         id: BarId(bar.bar_id),
         notification_delay_50ms: bar.downlink_data_notification_delay.unwrap_or(0),
         suggested_packets: bar.suggested_buffering_packets_count.map(u16::from),
+        extended: None,
     }
 }
 
@@ -95,5 +96,6 @@ pub(super) fn bar_update(update: &UpdateBar) -> BarUpdate {
         id: BarId(update.bar_id),
         notification_delay_50ms: update.downlink_data_notification_delay.or(no_delay),
         suggested_packets: count.map(|count| Some(u16::from(count))).or(no_count),
+        extended: None,
     }
 }

@@ -18,6 +18,16 @@ const ALWAYS: &[(UpFeature, &str, &str)] = &[
         "n4/tests/protocol/paging.rs",
         "the_bar_delays_the_report_and_what_comes_meanwhile_goes_along",
     ),
+    (
+        UpFeature::Dlbd,
+        "n4/tests/protocol/extended_buffering.rs",
+        "while_it_lasts_nobody_is_told_and_then_of_the_next_packet",
+    ),
+    (
+        UpFeature::Dlbd,
+        "dataplane/src/tests/kept/extended.rs",
+        "once_it_is_over_what_waited_is_dropped_and_the_next_packet_is_told_of",
+    ),
     (UpFeature::Heeu, "dataplane/src/tests/enrich.rs", "every_request_of_a_connection_gets_its_field"),
     (UpFeature::Heeu, "n4/tests/protocol/forwarding.rs", "header_enrichment_comes_and_goes"),
     (

@@ -35,6 +35,7 @@ mod ending_lives;
 mod ending_moves;
 mod endpoints;
 mod ethernet;
+mod extended_buffering;
 mod farewell;
 mod features;
 mod forwarding;

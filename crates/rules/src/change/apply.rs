@@ -205,7 +205,7 @@ impl Update for BarUpdate {
     }
 
     fn apply(self, bar: &mut Bar) -> Result<(), RuleError> {
-        set!(bar = self as BarUpdate { notification_delay_50ms, suggested_packets });
+        set!(bar = self as BarUpdate { notification_delay_50ms, suggested_packets, extended });
         Ok(())
     }
 }

@@ -172,7 +172,12 @@ fn a_urr_in_the_place_of_another_has_a_quota_of_its_own() {
 fn a_bar_is_updated() {
     let mut rules = rules();
     rules.bars = vec![crate::Bar { suggested_packets: Some(7), ..bar(1) }];
-    let update = BarUpdate { id: BarId(1), notification_delay_50ms: Some(4), suggested_packets: Some(None) };
+    let update = BarUpdate {
+        id: BarId(1),
+        notification_delay_50ms: Some(4),
+        suggested_packets: Some(None),
+        ..BarUpdate::default()
+    };
     let next = rules.change(Change { update_bars: vec![update], ..Change::default() }).unwrap();
     assert_eq!(next.bars, [crate::Bar { notification_delay_50ms: 4, ..bar(1) }]);
 }

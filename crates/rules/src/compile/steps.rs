@@ -4,7 +4,7 @@ use super::{Action, Beyond, Direction, Encapsulation, Forward, Meter, Step};
 use crate::check::Checked;
 use crate::ids::{FarId, QerId, Qfi, UrrId};
 use crate::intent::{
-    ApplyAction, Far, ForwardingParameters, Gate, Interface, OuterHeader, OuterHeaderCreation, Pdr, Qer,
+    ApplyAction, Bar, Far, ForwardingParameters, Gate, Interface, OuterHeader, OuterHeaderCreation, Pdr, Qer,
     Rules,
 };
 use crate::list::{Mostly1, Rare};
@@ -42,7 +42,7 @@ impl<'a> Steps<'a> {
     pub(super) fn step(&self, pdr: &Pdr, far: FarId) -> Step {
         let (direction, qers) = (pdr.pdi.source_interface.direction(), self.qers(pdr));
         let found = self.checked.fars.get(far);
-        let mut action = found.map_or(DROP, |far| action((far, self.most_kept(far)), &qers, direction));
+        let mut action = found.map_or(DROP, |far| action((far, self.bar(far)), &qers, direction));
         if keeps_tunnel(pdr) && matches!(action, Action::Forward(_)) {
             action = DROP;
         }
@@ -65,9 +65,9 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// What the FAR's own BAR says (TS 29.244 5.2.4.2).
-    fn most_kept(&self, far: &Far) -> Option<u16> {
-        self.checked.bars.get(far.bar?)?.suggested_packets
+    /// The FAR's own (TS 29.244 5.2.4.2).
+    fn bar(&self, far: &Far) -> Option<&Bar> {
+        self.checked.bars.get(far.bar?)
     }
 
     pub(super) fn beyond_quota(&self, pdrs: &[&Pdr]) -> Rare<Beyond> {
@@ -177,7 +177,7 @@ fn meter(qer: &Qer) -> Option<Meter> {
     is_limited.then_some(Meter { qer: id, mbr, packet_rates, correlation })
 }
 
-fn action((far, most): (&Far, Option<u16>), qers: &[&Qer], direction: Direction) -> Action {
+fn action((far, bar): (&Far, Option<&Bar>), qers: &[&Qer], direction: Direction) -> Action {
     let gate = |qer: &&Qer| match direction {
         Direction::Uplink => qer.uplink_gate,
         Direction::Downlink => qer.downlink_gate,
@@ -188,10 +188,16 @@ fn action((far, most): (&Far, Option<u16>), qers: &[&Qer], direction: Direction)
     }
     match (far.apply_action, &far.forwarding) {
         (ApplyAction::Forward | ApplyAction::Reset, Some(to)) => Action::Forward(forward(to, qers)),
-        (ApplyAction::Buffer, _) => Action::Buffer { notify: far.notify, most },
+        (ApplyAction::Buffer, _) => keep(far.notify, bar),
         (ApplyAction::Drop, _) => Action::Drop { notify: far.notify },
         _ => DROP,
     }
+}
+
+fn keep(notify: bool, bar: Option<&Bar>) -> Action {
+    let extended = bar.and_then(|bar| Some((bar.id, bar.extended?)));
+    let meanwhile = extended.and_then(|(_, extended)| extended.packets);
+    Action::Buffer { notify, most: meanwhile.or(bar.and_then(|bar| bar.suggested_packets)), extended }
 }
 
 fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {

@@ -185,11 +185,14 @@ fn buffering_tells_whom_it_was_asked_to() {
     let program = compile(&rules).unwrap();
     assert_eq!(
         program.steps[1].action,
-        Action::Buffer { notify: true, most: None },
+        Action::Buffer { notify: true, most: None, extended: None },
         "none of the BARs is its"
     );
     rules.fars[1].bar = Some(BarId(2));
-    assert_eq!(compile(&rules).unwrap().steps[1].action, Action::Buffer { notify: true, most: Some(20) });
+    assert_eq!(
+        compile(&rules).unwrap().steps[1].action,
+        Action::Buffer { notify: true, most: Some(20), extended: None }
+    );
 }
 
 #[test]

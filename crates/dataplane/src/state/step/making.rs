@@ -1,7 +1,7 @@
 //! How a step is made of the rules of a session, and what else is said of it before it is in force.
 
 use super::{
-    BEFORE_QOS, COUNTED, DUPLICATES, HotStep, Kind, LONG, METERED, MINDS_DROPS, NONE, READDRESSED,
+    BEFORE_QOS, COUNTED, DUPLICATES, HotStep, Kind, LONG, METERED, MINDS_DROPS, NONE, Patience, READDRESSED,
     REFLECTIVE, SIMPLE, STANDS_IN, TO_ACCESS, TO_LAN, UDP, YIELDS,
 };
 use crate::config::{PortConfig, least_mtu, side_of_peer};
@@ -43,7 +43,8 @@ impl HotStep {
         match step.action {
             Action::Drop { notify } => hot.kind = if notify { Kind::DropAndNotify } else { Kind::Drop },
             Action::GateClosed => hot.kind = Kind::GateClosed,
-            Action::Buffer { notify, most } => {
+            Action::Buffer { notify, most, extended } => {
+                hot.teid = extended.map_or(0, |(bar, extended)| Patience::new(bar, extended.lasts_s).bits());
                 hot.kind = if notify { Kind::KeepAndNotify } else { Kind::Keep };
                 hot.fits = most.unwrap_or(u16::MAX);
             }

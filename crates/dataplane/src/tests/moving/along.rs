@@ -32,6 +32,35 @@ fn packets_kept_for_a_user_who_sleeps_go_along() {
     }
 }
 
+/// Where a session came to, its packets wait for as long as where it was.
+#[test]
+fn extended_buffering_goes_along() {
+    use crate::fixture::ASLEEP;
+    let mut rules = asleep();
+    let extended = rules::Extended { lasts_s: Some(600), ends_ms: 0, packets: None };
+    let id = rules::BarId(1);
+    rules.bars = vec![rules::Bar {
+        id,
+        notification_delay_50ms: 0,
+        suggested_packets: None,
+        extended: Some(extended),
+    }];
+    rules.fars[1].bar = Some(id);
+    let mut team = with(2, ASLEEP, rules);
+    team.receive(0, N6, &down(ASLEEP, 1));
+    team.settle();
+    let to = 1 - team.owner(ASLEEP);
+    team.carry(ASLEEP, to);
+    team.now_ns += 600_000_000_000;
+    team.settle();
+    assert_eq!(team.workers[to].books().held, 1);
+    let desired = Desired { buffering_over: vec![id], ..Desired::new(Seid(ASLEEP), 2, asleep()) };
+    team.ask(Command::Put(desired));
+    team.settle();
+    let reason = crate::counters::DropReason::BufferOver as usize;
+    assert_eq!((team.workers[to].books().held, team.workers[to].counters().drops[reason]), (0, 1));
+}
+
 /// A rate is as far used up as it was, and so is a quota.
 #[test]
 fn rates_and_quotas_go_on_where_they_stood() {

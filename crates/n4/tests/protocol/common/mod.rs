@@ -280,7 +280,8 @@ impl Lab {
                 let (session, revision) = (desired.session, desired.revision);
                 let removed = self.plane.put(&desired, self.now);
                 // What is done once has been done.
-                let lasting = Desired { end_markers: vec![], drop_buffered: false, ..desired };
+                let lasting =
+                    Desired { end_markers: vec![], drop_buffered: false, buffering_over: vec![], ..desired };
                 self.in_force.insert(session, lasting);
                 Notice::Applied { session, revision, removed }
             }

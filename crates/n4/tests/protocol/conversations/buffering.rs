@@ -42,6 +42,7 @@ pub fn whole() -> Conversation {
     let first = UpdateBarInReport {
         bar_id: 1,
         downlink_data_notification_delay: Some(20),
+        dl_buffering_duration: Some(10),
         dl_buffering_suggested_packet_count: Some(PacketCount(300)),
         ..UpdateBarInReport::default()
     };
@@ -52,6 +53,7 @@ pub fn whole() -> Conversation {
         establish(established()),
         Step::Do(|stage| packet(stage, 2)),
         answer(first, Some(flags::PFCPSRRSP_DROBU)),
+        Step::Do(|stage| stage.pass(20)),
         Step::Do(|stage| packet(stage, 3)),
         answer(second, None),
         Step::Do(|stage| stage.pass(20)),

@@ -37,6 +37,8 @@ group! {
         bar_id: one u8 = BAR_ID,
         /// Before telling of packets, in units of 50 ms.
         downlink_data_notification_delay: set u8 = DOWNLINK_DATA_NOTIFICATION_DELAY,
+        /// How long to keep packets this time: [`crate::flags::timer_s`].
+        dl_buffering_duration: set u8 = DL_BUFFERING_DURATION,
         /// Packets to keep, for this time.
         dl_buffering_suggested_packet_count: set PacketCount = DL_BUFFERING_SUGGESTED_PACKET_COUNT,
         /// Packets to keep.

@@ -179,7 +179,7 @@ pub mod flags {
     /// Ethernet Filter Properties: bidirectional (8.2.99).
     pub const ETHERNET_FILTER_BIDE: u8 = 1;
 
-    /// A timer of three bits of unit and five of value, rounded up (TS 29.244 8.2.35 and 8.2.78): units are 2 s, 1 min,
+    /// A timer of three bits of unit and five of value, rounded up (TS 29.244 8.2.29, 8.2.35 and 8.2.78): units are 2 s, 1 min,
     /// 10 min, 1 h and 10 h; `None` is for ever.
     pub const fn timer(seconds: Option<u64>) -> u8 {
         const UNITS_S: [u64; 5] = [2, 60, 600, 3_600, 36_000];

@@ -127,10 +127,14 @@ prop_compose! {
 }
 
 prop_compose! {
-    pub fn update_bar_in_report()(bar in update_bar(), count in of(any::<u16>().prop_map(PacketCount))) -> UpdateBarInReport {
+    pub fn update_bar_in_report()(
+        bar in update_bar(),
+        duration in of(any::<u8>()),
+        count in of(any::<u16>().prop_map(PacketCount)),
+    ) -> UpdateBarInReport {
         UpdateBarInReport { bar_id: bar.bar_id,
             downlink_data_notification_delay: bar.downlink_data_notification_delay,
-            dl_buffering_suggested_packet_count: count,
+            dl_buffering_duration: duration, dl_buffering_suggested_packet_count: count,
             suggested_buffering_packets_count: bar.suggested_buffering_packets_count, carried: bar.carried }
     }
 }
