@@ -271,7 +271,8 @@ fn each_rules(session: &mut Session) -> impl Iterator<Item = &mut Arc<Rules>> {
 /// Whether there is such a BAR.
 fn change(session: &mut Session, update: &UpdateBarInReport, now_ms: u64) -> bool {
     session.paging.suggested(&session.record.rules, update);
-    each_rules(session).fold(false, |known, rules| change_bar(rules, update, now_ms) || known)
+    let known = each_rules(session).filter_map(|rules| change_bar(rules, update, now_ms).then_some(()));
+    known.count() > 0
 }
 
 fn change_bar(rules: &mut Arc<Rules>, asked: &UpdateBarInReport, now_ms: u64) -> bool {

@@ -10,11 +10,11 @@ use crate::port::Port;
 use crate::side::Side;
 use crate::state::{
     Admitted, Installation, Installed, Interim, Key, Loading, Parcel, Refusal, Removal, Session,
-    SessionIndex, Sessions, State, USED_MAX, Unwanted, Used,
+    SessionIndex, Sessions, State, USED_MAX, Used,
 };
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
-use rules::{BarId, Interface, OuterHeaderCreation, SeenMac, Seid, UrrId};
+use rules::{Interface, OuterHeaderCreation, SeenMac, Seid, UrrId};
 
 /// Orders obeyed between two vectors, so that control never holds up traffic.
 const ORDERS_PER_TURN: usize = 16;
@@ -344,44 +344,6 @@ impl<P: Port> Worker<P> {
     fn settle_held_of(&mut self, seid: Seid) {
         if let Some(session) = self.state.sessions.by_seid(seid) {
             self.settle_held(session);
-        }
-    }
-
-    /// What was kept for a session is not wanted. URRs of it may want to hear of that, unless it is gone.
-    fn drop_kept(&mut self, session: Option<SessionIndex>) {
-        let before = self.resumed.len();
-        session.into_iter().for_each(|session| self.kept.release(session, &mut self.resumed));
-        self.discard_resumed(before, DropReason::BufferDropped);
-    }
-
-    fn drop_unwanted(&mut self, seid: Seid, unwanted: &Unwanted) {
-        let session = self.state.sessions.by_seid(seid);
-        match unwanted {
-            Unwanted::All => self.drop_kept(session),
-            Unwanted::KeptBy(bars) => session.into_iter().for_each(|session| self.drop_over(session, bars)),
-        }
-    }
-
-    /// Drops what these BARs kept; the rest is about to go its way, in order.
-    fn drop_over(&mut self, session: SessionIndex, bars: &[BarId]) {
-        let before = self.resumed.len();
-        self.kept.release(session, &mut self.resumed);
-        let mut staying = before;
-        for at in before..self.resumed.len() {
-            let step = self.state.sessions.cells.step(self.resumed[at].meta.step);
-            if !step.patience().is_some_and(|patience| bars.contains(&patience.bar())) {
-                self.resumed.swap(staying, at);
-                staying += 1;
-            }
-        }
-        self.discard_resumed(staying, DropReason::BufferOver);
-    }
-
-    /// The session has changed: what was kept for it goes its way, from a place on.
-    fn wake(&mut self, session: SessionIndex, before: usize) {
-        self.kept.release(session, &mut self.resumed);
-        if self.resumed.len() > before && self.state.switch.carries(session) {
-            self.resume_frames(before);
         }
     }
 

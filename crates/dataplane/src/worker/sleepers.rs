@@ -4,9 +4,9 @@ use super::Worker;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::port::Port;
-use crate::state::{HotStep, Kind, Patience, SessionIndex, WholeStep};
+use crate::state::{HotStep, Kind, Patience, SessionIndex, Unwanted, WholeStep};
 use dplink::Event;
-use rules::{Direction, Qfi, Seid};
+use rules::{BarId, Direction, Qfi, Seid};
 
 impl<P: Port> Worker<P> {
     /// Keeps a packet for its user, or of it, and sees to it that the control plane hears of the former, once for each PDR:
@@ -63,6 +63,44 @@ impl<P: Port> Worker<P> {
             self.kept.tell_later(step.session);
         }
         is_told
+    }
+
+    /// What was kept for a session is not wanted. URRs of it may want to hear of that, unless it is gone.
+    pub(super) fn drop_kept(&mut self, session: Option<SessionIndex>) {
+        let before = self.resumed.len();
+        session.into_iter().for_each(|session| self.kept.release(session, &mut self.resumed));
+        self.discard_resumed(before, DropReason::BufferDropped);
+    }
+
+    pub(super) fn drop_unwanted(&mut self, seid: Seid, unwanted: &Unwanted) {
+        let session = self.state.sessions.by_seid(seid);
+        match unwanted {
+            Unwanted::All => self.drop_kept(session),
+            Unwanted::KeptBy(bars) => session.into_iter().for_each(|session| self.drop_over(session, bars)),
+        }
+    }
+
+    /// Drops what these BARs kept; the rest is about to go its way, in order.
+    fn drop_over(&mut self, session: SessionIndex, bars: &[BarId]) {
+        let before = self.resumed.len();
+        self.kept.release(session, &mut self.resumed);
+        let mut staying = before;
+        for at in before..self.resumed.len() {
+            let step = self.state.sessions.cells.step(self.resumed[at].meta.step);
+            if !step.patience().is_some_and(|patience| bars.contains(&patience.bar())) {
+                self.resumed.swap(staying, at);
+                staying += 1;
+            }
+        }
+        self.discard_resumed(staying, DropReason::BufferOver);
+    }
+
+    /// The session has changed: what was kept for it goes its way, from a place on.
+    pub(super) fn wake(&mut self, session: SessionIndex, before: usize) {
+        self.kept.release(session, &mut self.resumed);
+        if self.resumed.len() > before && self.state.switch.carries(session) {
+            self.resume_frames(before);
+        }
     }
 
     /// A control plane that was away may not have heard of packets kept for a session, nor of traffic that began.
