@@ -113,6 +113,7 @@ pub(crate) fn config(population: &Population) -> Config {
     Config {
         ports: ports(),
         routes: vec![route],
+        policies: vec![],
         limits: Limits {
             sessions: sessions as usize,
             // Memory for rules is given out in powers of two.
@@ -142,6 +143,7 @@ pub(crate) fn rules(number: u32, pdrs: u32) -> Rules {
             instance: Instance::DEFAULT,
             outer_header_creation,
             dscp: None,
+            policy: None,
         }),
         notify: false,
         duplicating: false,

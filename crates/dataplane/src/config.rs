@@ -5,7 +5,7 @@ use crate::state::NoMemory;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use packet::ethernet::MacAddress;
 use rules::{BitRates, Instance, Interface};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Most ports of an engine.
 pub(crate) const PORTS_MAX: usize = 16;
@@ -86,6 +86,49 @@ pub struct Route {
     pub via: IpAddr,
     /// The network instance of that port; `None`: of whichever port the next hop is in the subnet of.
     pub instance: Option<Instance>,
+}
+
+/// A forwarding policy (TS 29.244 8.2.23): packets of FARs that name it go to its next hops, whatever the routes say (TS 23.501
+/// 5.6.16, steering of traffic on N6).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PolicyConfig {
+    /// As control planes say it.
+    pub name: String,
+    /// The next hop of IPv4 packets, in the subnet of a port that is not of the access side.
+    pub via: Option<Ipv4Addr>,
+    /// The same of IPv6 packets. With one of the two alone, packets of the other kind are dropped; with neither, all go by the
+    /// routes.
+    pub via6: Option<Ipv6Addr>,
+    /// The network instance of the port; `None`: of whichever the next hop is in the subnet of.
+    pub instance: Option<Instance>,
+    /// Marks the packets, where the FAR does not.
+    pub dscp: Option<u8>,
+}
+
+impl PolicyConfig {
+    /// Most of them.
+    pub const MOST: usize = 256;
+
+    /// Octets of a name at most: the longest trace, which names one with each packet, has to fit a frame of the link.
+    pub const NAME_MAX: usize = 128;
+
+    /// Its next hops, of IPv4 and of IPv6.
+    pub(crate) fn hops(&self) -> [Option<IpAddr>; 2] {
+        [self.via.map(IpAddr::V4), self.via6.map(IpAddr::V6)]
+    }
+
+    /// The port by which one of them is reached: no user is led into the access network.
+    pub(crate) fn port(&self, ports: &[PortConfig], via: IpAddr) -> Option<usize> {
+        let reaches = |port: &PortConfig| match via {
+            IpAddr::V4(via) => port.address.contains(&via) && port.address.addr() != via,
+            IpAddr::V6(via) => {
+                port.address6.is_some_and(|address| address.contains(&via) && address.addr() != via)
+            }
+        };
+        let is_meant = |port: &PortConfig| self.instance.is_none_or(|meant| meant == port.instance);
+        let may_be = |port: &PortConfig| port.interface != Interface::Access && !port.ethernet;
+        ports.iter().position(|port| may_be(port) && is_meant(port) && reaches(port))
+    }
 }
 
 /// How much of everything a worker holds at most.
@@ -215,6 +258,8 @@ pub struct Config {
     pub ports: Vec<PortConfig>,
     /// In any order.
     pub routes: Vec<Route>,
+    /// Each of another name, at most [`PolicyConfig::MOST`].
+    pub policies: Vec<PolicyConfig>,
     /// How much of everything.
     pub limits: Limits,
     /// When peers are asked whether they are there.
@@ -245,6 +290,12 @@ pub enum ConfigError {
     /// No port reaches the next hop.
     #[error("route {0} goes via {1}, which is in the subnet of no port")]
     UnreachableNextHop(IpNet, IpAddr),
+    /// No port reaches the next hop of a policy.
+    #[error("forwarding policy {0} goes via {1}, which is in the subnet of no port of the core side")]
+    UnreachablePolicy(String, IpAddr),
+    /// See [`Config::policies`].
+    #[error("{0} forwarding policies are more than the {most} an engine can have", most = PolicyConfig::MOST)]
+    TooManyPolicies(usize),
     /// See [`crate::Crew`].
     #[error(
         "{0} workers, {1} of which only distribute, cannot be: an engine has 1 to 32, one of which owns sessions"

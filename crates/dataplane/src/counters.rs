@@ -162,6 +162,8 @@ drop_reasons! {
     MtuExceeded = "mtu_exceeded",
     /// No route leads to the destination.
     NoRoute = "no_route",
+    /// A packet whose forwarding policy has next hops, and none of its IP version.
+    NoPolicyHop = "no_policy_hop",
     /// A user's packet addressed to this node.
     ToOurselves = "to_ourselves",
     /// A copy that a FAR asks for, and there was no memory for it or no way.

@@ -20,7 +20,7 @@ mod placement;
 mod reports;
 mod rounds;
 
-use crate::config::{Config, PortConfig};
+use crate::config::{Config, PolicyConfig, PortConfig};
 use crate::content::ContentRules;
 use crate::counters::Counters;
 use crate::explain::Explain;
@@ -66,6 +66,7 @@ pub enum EngineError {
 /// Controls the workers.
 pub struct Engine {
     ports: Vec<PortConfig>,
+    policies: Vec<PolicyConfig>,
     session_mbr: Option<BitRates>,
     peers: usize,
     epoch: u64,
@@ -103,6 +104,7 @@ impl Engine {
     pub(crate) fn new(config: &Config, crew: &Crew, hands: Vec<Ends>, punts: Option<Punts>) -> Self {
         Self {
             ports: config.ports.clone(),
+            policies: config.policies.clone(),
             session_mbr: config.limits.session_mbr,
             peers: config.limits.peers,
             epoch: config.epoch,
@@ -259,7 +261,8 @@ impl Engine {
         if let Some(mbr) = self.session_mbr {
             own_limit::hold(Arc::make_mut(&mut desired.rules), mbr);
         }
-        let installation = match installation(&self.ports, desired, usize::from(known.urrs)) {
+        let installation = match installation((&self.ports, &self.policies), desired, usize::from(known.urrs))
+        {
             Ok(installation) => installation,
             Err(error) => return refused(RefusalCause::Unfit, error.to_string()),
         };

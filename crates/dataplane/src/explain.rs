@@ -3,11 +3,11 @@
 
 mod pdr;
 
-use crate::config::PortConfig;
+use crate::config::{PolicyConfig, PortConfig};
 use crate::content::{ContentRules, Detected};
 use crate::counters::DropReason;
 use crate::frame::NextHop;
-use crate::state::{FlowKey, HotStep, Kind, State, StepIndex, WholeStep};
+use crate::state::{FlowKey, HotStep, Kind, PolicyIndex, State, Steered, StepIndex, WholeStep};
 use crate::trace::name;
 use arrayvec::ArrayVec;
 use dplink::{
@@ -40,6 +40,8 @@ struct Finding {
     next_hop: Option<(NextHop, bool)>,
     /// Where it goes in the place of where it was sent.
     redirect: Option<IpAddr>,
+    /// What says the way.
+    policy: Option<PolicyIndex>,
     fate: Option<Seen>,
     taken_as: Option<TakenAs>,
     /// Has the room.
@@ -92,6 +94,7 @@ impl Explain {
         let step = state.sessions.cells.whole(at);
         let redirected = self.redirect(state, at);
         self.finding.redirect = redirected.unwrap_or_default();
+        self.finding.policy = step.policy();
         self.note_action(state, &step);
         self.note_rates(state, &step, at);
         self.note_usage(state, &step);
@@ -111,7 +114,10 @@ impl Explain {
                 Seen::Dropped(DropReason::QuotaExhausted)
             }
             _ if self.finding.qers.iter().any(|qer| !qer.admits) => Seen::Dropped(DropReason::RateExceeded),
-            _ if self.finding.next_hop.is_none() => Seen::Dropped(DropReason::NoRoute),
+            _ if self.finding.next_hop.is_none() => Seen::Dropped(match self.led(state) {
+                Steered::Nowhere => DropReason::NoPolicyHop,
+                Steered::ByRoutes | Steered::To(_) => DropReason::NoRoute,
+            }),
             _ => Seen::Sent,
         }
     }
@@ -202,17 +208,26 @@ impl Explain {
             Kind::Tunnel | Kind::Enrich if step.tunnels() => {
                 state.sessions.peers.way(step.peer).map(|way| way.next_hop)
             }
-            Kind::Plain | Kind::Enrich => state.routes.find(step.to(), self.destination()),
+            Kind::Plain | Kind::Enrich => match self.led(state) {
+                Steered::ByRoutes => state.routes.find(step.to(), self.destination()),
+                Steered::To(next_hop) => Some(next_hop),
+                Steered::Nowhere => None,
+            },
             _ => None,
         };
         let is_resolved = |hop| state.ports.is_own(hop) || state.neighbours.is_known(hop, state.now_ns);
         self.finding.next_hop = next_hop.map(|hop| (hop, is_resolved(hop)));
     }
 
+    fn led(&self, state: &State) -> Steered {
+        let led = |policy| state.policies.lead(policy, self.question.ue.is_ipv6());
+        self.finding.policy.map_or(Steered::ByRoutes, led)
+    }
+
     /// As it is told.
     pub(crate) fn into_explanation(
         self,
-        ports: &[PortConfig],
+        (ports, policies): (&[PortConfig], &[PolicyConfig]),
         content: Option<&ContentRules>,
     ) -> Explanation {
         let application = self.finding.taken_as.map(|taken_as| match taken_as {
@@ -223,8 +238,9 @@ impl Explain {
                 name.map_or(ExplainedApplication::None, |name| ExplainedApplication::Known(name.to_owned()))
             }
         });
-        let Finding { session, teid, qfi, pdr, pdrs, action, qers, urrs, next_hop, fate, tried, .. } =
-            self.finding;
+        let Finding {
+            session, teid, qfi, pdr, pdrs, action, qers, urrs, next_hop, fate, tried, policy, ..
+        } = self.finding;
         Explanation {
             session,
             teid,
@@ -235,6 +251,7 @@ impl Explain {
             action,
             qers: qers.into_iter().collect(),
             urrs: urrs.into_iter().collect(),
+            policy: policy.and_then(|policy| policies.get(policy.place())).map(|policy| policy.name.clone()),
             next_hop: next_hop.map(|(hop, is_resolved)| ExplainedHop {
                 port: name(ports, hop.port),
                 address: hop.address,

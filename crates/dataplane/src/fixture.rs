@@ -189,6 +189,7 @@ pub(crate) fn config() -> Config {
             port("n6", Interface::Core, [2, 0, 0, 0, 6, 2], "10.50.0.2/24"),
         ],
         routes,
+        policies: vec![],
         limits,
         echo: Echo::OFF,
         resolvers: vec![],

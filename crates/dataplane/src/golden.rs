@@ -30,6 +30,7 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::BufferDropped, "worker"),
     (DropReason::BufferOver, "worker"),
     (DropReason::NotCopied, "worker"),
+    (DropReason::NoPolicyHop, "steered"),
     (DropReason::NotSplit, "worker"),
     (DropReason::NotEnriched, "enrich"),
     (DropReason::FragmentsFull, "fragments"),

@@ -1,16 +1,17 @@
 //! A compiled program as a worker takes it: cells to copy, keys to enter.
 
 use crate::arrangement::{Arrangement, Order, Wanted};
-use crate::config::{PortConfig, side_of_peer};
+use crate::config::{PolicyConfig, PortConfig, side_of_peer};
 use crate::side::Side;
 use crate::state::{
-    Account, Apart, Extra, Installation, Key, Length, Name, Ports, Rate, Rest, Session, Treatment, Unwanted,
-    WholeStep, found_by, network, user_key,
+    Account, Apart, Extra, Installation, Key, Length, Name, PolicyIndex, Ports, Rate, Rest, Session,
+    Treatment, Unwanted, WholeStep, found_by, network, user_key,
 };
 use dplink::{Desired, UsageCounts};
 use ipnet::IpNet;
 use rules::{
-    Action, FTeid, Forward, Instance, Interface, Places, Program, RuleError, Rules, Seid, Step, compile,
+    Action, FTeid, Forward, Instance, Interface, Places, Policy, Program, RuleError, Rules, Seid, Step,
+    compile,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,11 +29,13 @@ pub(crate) enum Unfit {
     NoSuchRoute(IpNet),
     #[error("no port is of a network instance that the rules name")]
     NoSuchNetwork,
+    #[error("there is no forwarding policy of a name that the rules give")]
+    NoSuchPolicy,
 }
 
 /// Compiles a session. `urrs` is how many the older revision has.
 pub(crate) fn installation(
-    ports: &[PortConfig],
+    (ports, policies): (&[PortConfig], &[PolicyConfig]),
     mut desired: Desired,
     urrs: usize,
 ) -> Result<Installation, Unfit> {
@@ -46,10 +49,13 @@ pub(crate) fn installation(
     if !users.chain(routes).chain(network).all(|instance| is_known(ports, instance)) {
         return Err(Unfit::NoSuchNetwork);
     }
+    if !all_steps(&program).flat_map(policies_of).all(|policy| PolicyIndex::of(policy, policies).is_some()) {
+        return Err(Unfit::NoSuchPolicy);
+    }
     let accounts = program.meters.len().max(program.usages.len());
     let keys = keys(ports, &program)?;
     let peers = all_steps(&program).map(|step| (peer(ports, step), step.direction));
-    let standing = hot_steps(ports, &program).into_iter().zip(peers);
+    let standing = hot_steps((ports, policies), &program).into_iter().zip(peers);
     let wanted: Vec<Wanted> = standing.map(|(step, (peer, direction))| ((step, peer), direction)).collect();
     let arrangement = Arrangement::new(&wanted, accounts);
     Ok(Installation {
@@ -109,7 +115,26 @@ fn all_steps(program: &Program) -> impl Iterator<Item = &Step> {
     program.steps.iter().chain(program.beyond_quota.iter().map(|beyond| &beyond.step))
 }
 
-fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<WholeStep> {
+/// Those that say the way of its packets, and of their copies.
+fn policies_of(step: &Step) -> impl Iterator<Item = Policy> {
+    let own = match step.action {
+        Action::Forward(to) => to.policy,
+        _ => None,
+    };
+    own.into_iter().chain(step.duplicates.iter().filter_map(|to| to.policy))
+}
+
+/// Has a policy say the way of a step's packets, if its rules do.
+fn steer(hot: &mut WholeStep, step: &Step, (ports, policies): (&[PortConfig], &[PolicyConfig])) {
+    let Action::Forward(Forward { policy: Some(policy), .. }) = step.action else { return };
+    let Some(index) = PolicyIndex::of(policy, policies) else { return };
+    let Some(config) = policies.get(index.place()) else { return };
+    let hops = config.hops().into_iter().flatten();
+    let mtus = hops.filter_map(|via| Some(ports.get(config.port(ports, via)?)?.mtu));
+    hot.steer(index, (mtus.min(), config.dscp));
+}
+
+fn hot_steps(around: (&[PortConfig], &[PolicyConfig]), program: &Program) -> Vec<WholeStep> {
     let treats =
         |step: &Step, is_it: fn(&rules::Treatment) -> bool| program.treatment(step).is_some_and(is_it);
     // Whoever may have put something in must see all packets from then on, and those of the other direction.
@@ -118,7 +143,8 @@ fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<WholeStep> {
     let readdresses =
         all_steps(program).any(|step| treats(step, |it| matches!(it, rules::Treatment::Readdress(_))));
     let hot = |step: &Step| {
-        let mut hot = WholeStep::new(ports, step, &program.usages);
+        let mut hot = WholeStep::new(around.0, step, &program.usages);
+        steer(&mut hot, step, around);
         if treats(step, |it| matches!(it, rules::Treatment::Portal(_))) {
             hot.redirects();
         }

@@ -39,7 +39,7 @@ mod tests;
 mod trace;
 mod worker;
 
-pub use config::{Config, ConfigError, Echo, Limits, PortConfig, Route};
+pub use config::{Config, ConfigError, Echo, Limits, PolicyConfig, PortConfig, Route};
 pub use content::{ChargingKey, ContentError, ContentRules};
 pub use counters::{Counters, DropReason, NodeCounters, PortCounters};
 pub use engine::{Directors, Engine, EngineError, Lead};

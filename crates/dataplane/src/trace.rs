@@ -1,12 +1,12 @@
 //! Takes down the way of packets somebody wants to see. A worker without a tracer does nothing for it; one with a
 //! tracer looks at every packet until enough were seen or the time is up. All memory comes from the control side.
 
-use crate::config::PortConfig;
+use crate::config::{PolicyConfig, PortConfig};
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{Hop, Next, NodeId};
 use crate::nodes::arrival;
-use crate::state::{Session, State, StepIndex};
+use crate::state::{PolicyIndex, Session, State, StepIndex};
 use crate::summary::{summary, summary_and_tuple};
 use dplink::{
     PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter, TracedPacket,
@@ -54,6 +54,7 @@ struct Taken {
     nodes: usize,
     session: Option<Seid>,
     pdr: Option<PdrId>,
+    policy: Option<PolicyIndex>,
 }
 
 impl Tracer {
@@ -116,6 +117,7 @@ impl Tracer {
                 let before = self.nodes.len();
                 self.nodes.extend(hops.clone().map(|hop| hop.node));
                 let (session, pdr) = rule(&packet.meta, tuple.as_ref(), hops, state);
+                let policy = pdr.and_then(|_| state.sessions.cells.step(packet.meta.step).policy());
                 self.taken.push(Taken {
                     at_ns: state.now_ns,
                     port: packet.meta.port,
@@ -125,6 +127,7 @@ impl Tracer {
                     nodes: self.nodes.len() - before,
                     session,
                     pdr,
+                    policy,
                 });
             }
         }
@@ -142,7 +145,7 @@ impl Tracer {
     }
 
     /// As it is told.
-    pub(crate) fn into_trace(self, ports: &[PortConfig]) -> Trace {
+    pub(crate) fn into_trace(self, (ports, policies): (&[PortConfig], &[PolicyConfig])) -> Trace {
         let began_ns = self.began_ns.unwrap_or(self.now_ns);
         let mut nodes = self.nodes.iter();
         let packet = |taken: &Taken| TracedPacket {
@@ -153,6 +156,7 @@ impl Tracer {
             end: end(ports, taken),
             session: taken.session,
             pdr: taken.pdr,
+            policy: taken.policy.and_then(|policy| policies.get(policy.place())).map(|of| of.name.clone()),
         };
         Trace {
             packets: self.taken.iter().map(packet).collect(),

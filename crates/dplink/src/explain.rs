@@ -59,6 +59,8 @@ pub struct Explanation {
     pub qers: Vec<ExplainedQer>,
     /// The URRs of the PDR that measure now.
     pub urrs: Vec<ExplainedUrr>,
+    /// The forwarding policy of its FAR, where that says its way.
+    pub policy: Option<String>,
     /// Where it would go on the wire.
     pub next_hop: Option<ExplainedHop>,
     /// What would become of it.

@@ -53,6 +53,8 @@ pub struct TracedPacket {
     pub session: Option<Seid>,
     /// The PDR it matched.
     pub pdr: Option<PdrId>,
+    /// The forwarding policy of its FAR, where that says its way.
+    pub policy: Option<String>,
 }
 
 /// Where a packet's way through the graph ended.
@@ -163,6 +165,7 @@ mod tests {
             end: TraceEnd::Sent { port: "port".repeat(8), packet },
             session: Some(Seid(u64::MAX)),
             pdr: Some(PdrId(u16::MAX)),
+            policy: Some("x".repeat(128)),
         }
     }
 

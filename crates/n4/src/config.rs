@@ -127,7 +127,7 @@ pub struct Config {
     pub network_instances: Vec<String>,
     /// Other names are refused; if not, they stand for the network without a name.
     pub refuses_unknown_instances: bool,
-    /// Names of forwarding policies that control planes may give; they all stand for the one network behind us.
+    /// Names of forwarding policies that the data plane has, and control planes may give.
     pub forwarding_policies: Vec<String>,
     /// Rules and groups of them that control planes switch on by name.
     pub predefined: Predefined,

@@ -16,9 +16,9 @@ const EVENTS: &str = "which events are counted is not specified (TS 23.503 table
 const GUARANTEED: &str =
     "the radio access network guarantees this rate (TS 23.501 5.7.2.5); what is enforced here is the MBR";
 
-/// What a policy does is the operator's to say (TS 29.244 8.2.23 carries its name alone), and here there is nowhere to say it.
-const POLICIES: &str =
-    "names that the operator lists are taken, and packets go where they go without; other names are refused";
+/// What a policy does is the operator's to say (TS 29.244 8.2.23 carries its name alone).
+const POLICIES: &str = "what leaves outside of tunnels goes to the next hop of the policy that has this name in the \
+                        configuration, into a tunnel as without; other names are refused (cause 70)";
 
 /// By number.
 pub(crate) const REASONS: &[(u16, &str)] = &[

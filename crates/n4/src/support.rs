@@ -5,8 +5,8 @@
 //! Averaging Window, and the 3GPP Interface Type that packets leave by: where they leave, routes say. That of a PDI says at which port a tunnel
 //! ends, where the operator has said which ports are for which. Network Instances are obeyed where the operator has named some, and others stand for the network without a
 //! name, or are refused, as the operator says; else there is one network behind each side,
-//! and every name stands for it. A Forwarding Policy is accepted by the names the operator lists, and leads where packets
-//! go anyway.
+//! and every name stands for it. A Forwarding Policy is one of those the operator has configured, and says where packets go that
+//! leave outside of tunnels; into a tunnel they go as without.
 //!
 //! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
 //! are. Router solicitations of users are the exception: where a session has an IPv6 prefix, the data plane answers
@@ -54,7 +54,9 @@ const FEATURES: &[UpFeature] = &[
 pub(crate) fn features(config: &Config) -> UpFunctionFeatures {
     let predefined = (!config.predefined.is_empty()).then_some(UpFeature::Adpdp);
     let addresses = (!config.ue_pools.is_empty()).then_some(UpFeature::Ueip);
-    let all: Vec<UpFeature> = FEATURES.iter().copied().chain(predefined).chain(addresses).collect();
+    let policies = (!config.forwarding_policies.is_empty()).then_some(UpFeature::Trst);
+    let provided = [predefined, addresses, policies].into_iter().flatten();
+    let all: Vec<UpFeature> = FEATURES.iter().copied().chain(provided).collect();
     UpFunctionFeatures::of(&all)
 }
 

@@ -144,5 +144,11 @@ fn f_teid(teid: u32, address: &str) -> Option<FTeid> {
 fn to(destination_interface: Interface, tunnel: Option<FTeid>, dscp: Option<u8>) -> ForwardingParameters {
     let outer = |tunnel: FTeid| OuterHeaderCreation::gtpu(tunnel.teid, tunnel.address);
     let instance = Instance::DEFAULT;
-    ForwardingParameters { destination_interface, instance, outer_header_creation: tunnel.map(outer), dscp }
+    ForwardingParameters {
+        destination_interface,
+        instance,
+        outer_header_creation: tunnel.map(outer),
+        dscp,
+        policy: None,
+    }
 }

@@ -9,7 +9,7 @@ mod restated;
 #[cfg(test)]
 mod tests;
 
-use crate::ids::{BarId, FarId, Instance, PdrId, QerId, Qfi, UrrId};
+use crate::ids::{BarId, FarId, Instance, PdrId, Policy, QerId, Qfi, UrrId};
 use crate::intent::{
     ApplyAction, BitRates, Extended, ForwardingParameters, Gate, Interface, OuterHeaderCreation, PacketRates,
     Pdi, Rules,
@@ -49,6 +49,8 @@ pub struct ForwardingUpdate {
     pub outer_header_creation: Option<Option<OuterHeaderCreation>>,
     /// New DSCP of the outermost header, or none.
     pub dscp: Option<Option<u8>>,
+    /// New forwarding policy, or none.
+    pub policy: Option<Option<Policy>>,
 }
 
 /// What an Update FAR replaces (TS 29.244 7.5.4.3).

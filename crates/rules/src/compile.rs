@@ -8,8 +8,8 @@ mod tests;
 use crate::check::Checked;
 use crate::classifier::{Classifier, EthernetClassifier};
 use crate::error::RuleError;
-use crate::ids::{ApplicationTag, BarId, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
-use crate::intent::{BitRates, Extended, FTeid, Interface, OuterHeader, PacketRates, Pdi, Pdr, Rules};
+use crate::ids::{ApplicationTag, BarId, FarId, Instance, PdrId, Policy, QerId, Qfi, Teid, UrrId};
+use crate::intent::{BitRates, FTeid, Interface, OuterHeader, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
 use crate::treatment::Treatment;
 use crate::urr::{DroppedDownlink, Triggers, Urr, Volume};
@@ -73,6 +73,8 @@ pub struct Forward {
     pub encapsulation: Option<Encapsulation>,
     /// DSCP of the outermost header.
     pub dscp: Option<u8>,
+    /// Says the way of what leaves outside of tunnels.
+    pub policy: Option<Policy>,
 }
 
 /// What becomes of a packet a step matched.
@@ -91,8 +93,8 @@ pub enum Action {
         notify: bool,
         /// Of the session, at most so many by this; `None` leaves it to the data plane.
         most: Option<u16>,
-        /// For longer than others: by which BAR, and how long.
-        extended: Option<(BarId, Extended)>,
+        /// For longer than others: by which BAR, and how many seconds; `None` is for ever.
+        extended: Option<(BarId, Option<u32>)>,
     },
     /// Send it out, in a tunnel or plain.
     Forward(Forward),

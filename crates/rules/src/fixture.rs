@@ -54,6 +54,7 @@ pub(crate) fn towards(destination_interface: Interface) -> ForwardingParameters 
         instance: Instance::DEFAULT,
         outer_header_creation: None,
         dscp: None,
+        policy: None,
     }
 }
 

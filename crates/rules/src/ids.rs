@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty), $format:literal) => {
@@ -106,6 +106,18 @@ impl Instance {
     /// The digest of its name; 0 is the default one.
     pub const fn digest(self) -> u16 {
         self.0
+    }
+}
+
+/// A forwarding policy (TS 29.244 8.2.23) by a digest of its name, which the operator knows and rules need not carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Policy(NonZeroU32);
+
+impl Policy {
+    /// That of a name, octet by octet (FNV-1a). Two of one digest are refused when they are configured.
+    pub fn of(name: &[u8]) -> Self {
+        let add = |digest: u32, octet: &u8| (digest ^ u32::from(*octet)).wrapping_mul(0x0100_0193);
+        Self(NonZeroU32::new(name.iter().fold(0x811c_9dc5, add)).unwrap_or(NonZeroU32::MIN))
     }
 }
 

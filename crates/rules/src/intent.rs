@@ -4,7 +4,7 @@
 //! must exist in the same session.
 
 use crate::ethernet::EthernetPdi;
-use crate::ids::{ApplicationId, BarId, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
+use crate::ids::{ApplicationId, BarId, FarId, Instance, PdrId, Policy, QerId, Qfi, Teid, UrrId};
 use crate::list::Names;
 use crate::redirect::Redirect;
 use crate::sdf::SdfFilter;
@@ -205,6 +205,9 @@ pub struct ForwardingParameters {
     /// DSCP of the outermost header it leaves with, 0 to 63 (TS 29.244 8.2.12); `None` keeps the packet's own and
     /// gives the tunnel's header 0.
     pub dscp: Option<u8>,
+    /// Says the way of packets that leave outside of tunnels, in the place of the routes for where they are sent (TS 29.244
+    /// 8.2.23, TS 23.501 5.6.16). The data plane is to know it.
+    pub policy: Option<Policy>,
 }
 
 /// Forwarding Action Rule (TS 29.244 7.5.2.3).

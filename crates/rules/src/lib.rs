@@ -32,7 +32,9 @@ pub use compile::{
 };
 pub use error::{RuleError, RuleRef};
 pub use ethernet::{EthernetFilter, EthernetPdi, MacFilter, MacRange, SeenMac, TagFilter};
-pub use ids::{ApplicationId, ApplicationTag, BarId, FarId, Instance, PdrId, QerId, Qfi, Seid, Teid, UrrId};
+pub use ids::{
+    ApplicationId, ApplicationTag, BarId, FarId, Instance, PdrId, Policy, QerId, Qfi, Seid, Teid, UrrId,
+};
 pub use intent::{
     ApplyAction, Bar, BitRates, Extended, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeader,
     OuterHeaderCreation, PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,

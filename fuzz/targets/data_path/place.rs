@@ -89,6 +89,7 @@ pub fn config(setup: &Setup, changes: u8) -> Config {
     Config {
         ports: setup.ports.iter().enumerate().map(port).collect(),
         routes: setup.routes.iter().map(route).collect(),
+        policies: vec![],
         limits,
         resolvers: vec![],
         echo: Echo::default(),

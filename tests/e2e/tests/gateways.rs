@@ -21,7 +21,7 @@ pub(crate) const TESTS: &[Test] = &[("one_node_is_sgw_u_and_pgw_u_of_one_user", 
 
 const GTPU_PORT: u16 = 2152;
 /// The eNB's end of S1-U, and the PGW-U's of S5-U, as its control plane gives it.
-const ENB_TEID: u32 = 0x200;
+pub(crate) const ENB_TEID: u32 = 0x200;
 const PGW_TEID: u32 = 0x51;
 
 fn chained(lab: &Lab) -> Result<()> {
@@ -109,7 +109,7 @@ impl ControlPlane {
     }
 }
 
-fn endpoint(created: &[CreatedPdr], pdr: u16) -> Result<(u32, Ipv4Addr)> {
+pub(crate) fn endpoint(created: &[CreatedPdr], pdr: u16) -> Result<(u32, Ipv4Addr)> {
     let created = created.iter().find(|created| created.pdr_id == pdr);
     match created.and_then(|created| created.local_f_teid) {
         Some(FTeid::Explicit { teid, ipv4: Some(address), .. }) => Ok((teid, address)),
@@ -137,12 +137,12 @@ fn pgw(s5_teid: u32) -> (Vec<CreatePdr>, Vec<CreateFar>) {
     (vec![pdr(1, s5), pdr(2, sgi)], vec![far(1, (DestinationInterface::Core, None)), far(2, to_sgw)])
 }
 
-fn pdi(source_interface: SourceInterface, f_teid: Option<FTeid>) -> Pdi {
+pub(crate) fn pdi(source_interface: SourceInterface, f_teid: Option<FTeid>) -> Pdi {
     Pdi { f_teid, ..Pdi::new(source_interface) }
 }
 
 /// With the FAR of its number.
-fn pdr(number: u16, pdi: Pdi) -> CreatePdr {
+pub(crate) fn pdr(number: u16, pdi: Pdi) -> CreatePdr {
     let removal = OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IPV4);
     let outer_header_removal = pdi.f_teid.map(|_| removal);
     CreatePdr { outer_header_removal, ..request::pdr((number, number.into()), 255, pdi) }
@@ -151,7 +151,7 @@ fn pdr(number: u16, pdi: Pdi) -> CreatePdr {
 /// Side, and the tunnel's other end.
 type Destination = (DestinationInterface, Option<(u32, Ipv4Addr)>);
 
-fn far(far_id: u32, (destination_interface, tunnel): Destination) -> CreateFar {
+pub(crate) fn far(far_id: u32, (destination_interface, tunnel): Destination) -> CreateFar {
     let to = ForwardingParameters {
         outer_header_creation: tunnel.map(|(teid, address)| OuterHeaderCreation::GtpuIpv4 { teid, address }),
         ..ForwardingParameters::new(destination_interface)
@@ -160,7 +160,7 @@ fn far(far_id: u32, (destination_interface, tunnel): Destination) -> CreateFar {
 }
 
 /// An eNB and the user behind it: whole packets, in and out of GTP-U.
-struct Radio {
+pub(crate) struct Radio {
     socket: UdpSocket,
     /// The SGW-U's end of S1-U.
     teid: u32,
@@ -171,7 +171,7 @@ const GTPU: usize = 8;
 const IPV4: usize = 20;
 
 impl Radio {
-    fn open(lab: &Lab, teid: u32) -> Result<Self> {
+    pub(crate) fn open(lab: &Lab, teid: u32) -> Result<Self> {
         let socket = lab.ran.inside(|| Ok(UdpSocket::bind((GNB_N3, GTPU_PORT))?))?;
         socket.connect((UPF_N3, GTPU_PORT))?;
         socket.set_read_timeout(Some(Duration::from_millis(500)))?;
@@ -200,7 +200,7 @@ impl Radio {
     }
 
     /// Asks a server, and has its answer.
-    fn ping(&self, number: u16) -> Result<()> {
+    pub(crate) fn ping(&self, number: u16) -> Result<()> {
         self.send(&echo(8, (UE, SERVER), &[&number.to_be_bytes()[..], &[7; 58]].concat()))?;
         let answer = self.receive()?.with_context(|| format!("no answer to ping {number}"))?;
         let expected = echo(0, (SERVER, UE), &[&number.to_be_bytes()[..], &[7; 58]].concat());

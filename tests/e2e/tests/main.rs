@@ -18,6 +18,7 @@ mod refusal;
 mod requests;
 mod restart;
 mod routing;
+mod steering;
 mod survive;
 mod traffic;
 
@@ -50,6 +51,7 @@ fn main() -> Result<ExitCode> {
         refusal::TESTS,
         observe::TESTS,
         predefined::TESTS,
+        steering::TESTS,
         charging::TESTS,
         content::TESTS,
         requests::TESTS,

@@ -39,6 +39,7 @@ pub fn plane_config() -> dataplane::Config {
     dataplane::Config {
         ports,
         routes,
+        policies: vec![],
         limits,
         echo: Echo::OFF,
         resolvers: vec![],

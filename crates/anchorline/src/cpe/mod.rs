@@ -145,7 +145,7 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
         gtpu,
         network_instances: settings.dpe.network_instances(),
         refuses_unknown_instances: settings.n4.unknown_network_instance == UnknownInstance::Refuse,
-        forwarding_policies: settings.n4.forwarding_policies.clone(),
+        forwarding_policies: settings.dpe.policies.iter().map(|policy| policy.name.clone()).collect(),
         predefined: settings.n4.predefined.clone(),
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),
         ue_pools: settings.n4.ue_pools.clone(),

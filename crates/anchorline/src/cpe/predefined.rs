@@ -2,7 +2,7 @@
 //! they are there after the next start.
 
 use crate::settings::predefined::{self, Parts, does};
-use crate::settings::{PortSettings, Settings};
+use crate::settings::{Around, PortSettings, Settings};
 use ::charging::Rating;
 use n4::{Predefined, PredefinedRule};
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,7 @@ struct Put {
 pub(crate) struct Tables {
     file: Predefined,
     ports: Vec<PortSettings>,
+    policies: Vec<dataplane::PolicyConfig>,
     /// What can be charged, if anything is.
     rating: Option<Rating>,
     put: BTreeMap<String, Put>,
@@ -109,7 +110,8 @@ impl Tables {
         let rating = settings.charging.as_ref().map(|charging| charging.offline.rating.clone());
         let (file, ports) = (settings.n4.predefined.clone(), settings.dpe.ports.clone());
         let put = records.into_iter().map(|record| (record.name, Put { text: record.text, idle: None }));
-        let mut tables = Self { in_force: file.clone(), file, ports, rating, put: put.collect() };
+        let policies = settings.dpe.policies.clone();
+        let mut tables = Self { in_force: file.clone(), file, ports, policies, rating, put: put.collect() };
         tables.take_up();
         tables
     }
@@ -144,7 +146,8 @@ impl Tables {
     }
 
     fn read(&self, text: &str) -> Result<Parts, String> {
-        let parts = predefined::read(text, &self.ports).map_err(|error| error.to_string())?;
+        let around = Around { ports: &self.ports, policies: &self.policies };
+        let parts = predefined::read(text, around).map_err(|error| error.to_string())?;
         let has_no_meter = |rule: &&PredefinedRule| {
             let meter = |key| self.rating.as_ref().map(|rating| rating.own_meter(key).is_some());
             rule.key.is_some_and(|key| meter(key) == Some(false))

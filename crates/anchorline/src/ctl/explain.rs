@@ -166,6 +166,9 @@ fn text(question: &Question, Told { explanation, predefined }: &Told) -> String 
     }
     explanation.qers.iter().for_each(|qer| line("QER", rate(qer, question.is_down)));
     explanation.urrs.iter().for_each(|urr| line("URR", usage(urr)));
+    if let Some(name) = &explanation.policy {
+        line("policy", format!("{name:?} says by which next hop it leaves, and not the routes"));
+    }
     if let Some(hop) = &explanation.next_hop {
         line("next hop", next_hop(hop));
     }
@@ -340,6 +343,7 @@ pub(super) mod tests {
             action: Some(action),
             qers: vec![ExplainedQer { qer: QerId(1), limit_kbps: Some(8), admits: true }],
             urrs: vec![urr],
+            policy: None,
             next_hop: Some(hop),
             outcome: Outcome::Dropped { reason: "quota_exhausted".to_owned() },
             tried: vec![(PdrId(1), Mismatch::Filters(1, FilterMismatch::Protocol(6)))],

@@ -181,6 +181,7 @@ mod tests {
             end: TraceEnd::Consumed,
             session: Some(SESSION),
             pdr: None,
+            policy: None,
         };
         let trace = Trace { packets: vec![packet], looked_at: 1, lasted_ms: 1 };
         told(say(&trace, true, trace::text).unwrap());

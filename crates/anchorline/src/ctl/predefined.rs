@@ -49,7 +49,7 @@ impl Args {
             Task::List => (Wish::List, ""),
             Task::Put { file, check } => {
                 let text = read(file)?;
-                let checked = crate::settings::predefined::read(&text, &settings.dpe.ports);
+                let checked = crate::settings::predefined::read(&text, settings.dpe.around());
                 let refused = || format!("{} is refused", file.display());
                 checked.with_context(refused).map_err(crate::exit::unusable)?;
                 if *check {

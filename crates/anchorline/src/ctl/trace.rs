@@ -69,6 +69,9 @@ fn tell(number: usize, traced: &TracedPacket, text: &mut String) {
         (Some(session), None) => writeln!(text, "  session {session}, no PDR"),
         _ => writeln!(text, "  no session"),
     };
+    if let Some(policy) = &traced.policy {
+        let _ = writeln!(text, "  forwarding policy {policy:?}");
+    }
     let decisions = traced.nodes.iter().skip(1).map(|next| format!("to {next}"));
     let decisions = decisions.chain(std::iter::once(end(&traced.end)));
     for (node, decision) in traced.nodes.iter().zip(decisions) {
@@ -112,6 +115,7 @@ mod tests {
             end,
             session: Some(Seid(1)),
             pdr: Some(PdrId(2)),
+            policy: Some("mec1".to_owned()),
         }
     }
 
@@ -125,10 +129,11 @@ mod tests {
             "{text}"
         );
         assert_eq!(lines[1], "  session 0x0000000000000001, PDR 2");
-        assert_eq!(lines[2], format!("  {:<24} to flow", "usual_input"));
-        assert_eq!(lines[3], format!("  {:<24} to verdict", "flow"));
-        assert_eq!(lines[4], format!("  {:<24} dropped: rate_exceeded (A QER's rate is used up)", "verdict"));
-        assert_eq!(lines[6], "1 packets traced of 5 that came in within 2.000 s");
+        assert_eq!(lines[2], "  forwarding policy \"mec1\"");
+        assert_eq!(lines[3], format!("  {:<24} to flow", "usual_input"));
+        assert_eq!(lines[4], format!("  {:<24} to verdict", "flow"));
+        assert_eq!(lines[5], format!("  {:<24} dropped: rate_exceeded (A QER's rate is used up)", "verdict"));
+        assert_eq!(lines[7], "1 packets traced of 5 that came in within 2.000 s");
     }
 
     #[test]

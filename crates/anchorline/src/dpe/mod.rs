@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let config = Config {
         ports: opened.configs,
         routes: settings.dpe.routes.clone(),
+        policies: settings.dpe.policies.clone(),
         limits: limits(&settings),
         echo: settings.dpe.echo,
         resolvers: settings.content.iter().flat_map(|content| content.resolvers.clone()).collect(),

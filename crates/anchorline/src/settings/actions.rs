@@ -1,7 +1,7 @@
 //! What a predefined rule does to packets besides what its PDR's FAR does, and what of it goes together.
 
-use super::PortSettings;
 use super::values::Side;
+use super::{Around, PortSettings};
 use config::{Refusal, Spanned};
 use rules::{ForwardingParameters, HeaderField, Instance, OuterHeaderCreation, Redirect, RedirectTo, Teid};
 use serde::Deserialize;
@@ -76,6 +76,7 @@ impl From<Mirror> for ForwardingParameters {
             instance: network_instance.as_deref().map_or(Instance::DEFAULT, Instance::of),
             outer_header_creation: Some(OuterHeaderCreation::gtpu(Teid(teid.get()), address)),
             dscp: None,
+            policy: None,
         }
     }
 }
@@ -86,11 +87,12 @@ pub(super) struct Done<'a> {
     pub(super) redirect: Option<&'a Spanned<Redirect>>,
     pub(super) header: Option<&'a Spanned<Header>>,
     pub(super) dscp: Option<&'a Spanned<Dscp>>,
+    pub(super) policy: Option<&'a Spanned<String>>,
     pub(super) mirror: Option<&'a Spanned<Mirror>>,
 }
 
-/// Refuses what would be without effect, and copies that no port leads to.
-pub(super) fn check(action: Action, done: Done<'_>, ports: &[PortSettings]) -> Result<(), Refusal> {
+/// Refuses what would be without effect, copies that no port leads to, and policies that are not there.
+pub(super) fn check(action: Action, done: Done<'_>, around: Around<'_>) -> Result<(), Refusal> {
     let forwards = action == Action::Pdr;
     if let Some(redirect) = done.redirect.filter(|_| !forwards) {
         return Err(Refusal::of(redirect, "what is dropped or reset is not redirected"));
@@ -100,12 +102,18 @@ pub(super) fn check(action: Action, done: Done<'_>, ports: &[PortSettings]) -> R
     if !forwards || done.redirect.is_some_and(to_url) {
         done.header.map_or(Ok(()), |header| Err(Refusal::of(header, idle)))?;
         done.dscp.map_or(Ok(()), |dscp| Err(Refusal::of(dscp, idle)))?;
+        done.policy.map_or(Ok(()), |policy| Err(Refusal::of(policy, idle)))?;
         done.mirror.map_or(Ok(()), |mirror| Err(Refusal::of(mirror, idle)))?;
     }
     if let Some(header) = done.header.filter(|_| done.redirect.is_some()) {
         return Err(Refusal::of(header, "requests that go to another address get no field"));
     }
-    done.mirror.map_or(Ok(()), |mirror| check_mirror(mirror, ports))
+    let is_known =
+        |name: &&Spanned<String>| around.policies.iter().any(|policy| policy.name == *name.get_ref());
+    if let Some(unknown) = done.policy.filter(|name| !is_known(name)) {
+        return Err(Refusal::of(unknown, "is the name of no [[dpe.forwarding_policy]]"));
+    }
+    done.mirror.map_or(Ok(()), |mirror| check_mirror(mirror, around.ports))
 }
 
 fn check_mirror(mirror: &Spanned<Mirror>, ports: &[PortSettings]) -> Result<(), Refusal> {

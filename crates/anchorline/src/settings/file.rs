@@ -1,6 +1,7 @@
 //! The file as it is written, and what its values must be together.
 
 mod content;
+mod policies;
 mod ports;
 #[cfg(test)]
 mod tests;
@@ -75,6 +76,8 @@ struct Dpe {
     port: Vec<Port>,
     #[serde(default)]
     route: Vec<Route>,
+    #[serde(default)]
+    forwarding_policy: Vec<policies::ForwardingPolicy>,
 }
 
 #[derive(Default, Deserialize)]
@@ -177,6 +180,7 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         via: route.via.into_inner(),
         instance: route.network_instance.map(|name| Instance::of(name.get_ref())),
     };
+    let policies = policies::check(dpe.forwarding_policy, &dpe.port)?;
     let ports = dpe.port.into_iter().map(|of| port(of, &crew)).collect::<Result<_, _>>()?;
     Ok(DpeSettings {
         memory_mb: dpe.memory_mb.0,
@@ -193,6 +197,7 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         echo: dpe.echo.into(),
         ports,
         routes: dpe.route.into_iter().map(route).collect(),
+        policies,
     })
 }
 

@@ -101,6 +101,8 @@ pub(crate) struct DpeSettings {
     pub(crate) echo: dataplane::Echo,
     pub(crate) ports: Vec<PortSettings>,
     pub(crate) routes: Vec<dataplane::Route>,
+    /// `[[dpe.forwarding_policy]]`.
+    pub(crate) policies: Vec<dataplane::PolicyConfig>,
 }
 
 /// `[[dpe.port]]`.
@@ -130,7 +132,19 @@ pub(crate) struct PortSettings {
     pub(crate) classes: Vec<ClassSettings>,
 }
 
+/// What predefined rules have to fit.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    pub(crate) ports: &'a [PortSettings],
+    pub(crate) policies: &'a [dataplane::PolicyConfig],
+}
+
 impl DpeSettings {
+    /// What predefined rules have to fit.
+    pub(crate) fn around(&self) -> Around<'_> {
+        Around { ports: &self.ports, policies: &self.policies }
+    }
+
     /// Names of network instances, each once.
     pub(crate) fn network_instances(&self) -> Vec<String> {
         let mut names: Vec<String> =

@@ -39,7 +39,6 @@ pub(crate) struct N4Settings {
     pub(crate) stale_max: Option<Duration>,
     /// Usage reports to one control plane; 0 for no limit.
     pub(crate) usage_reports_per_s: u32,
-    pub(crate) forwarding_policies: Vec<String>,
     pub(crate) unknown_network_instance: UnknownInstance,
     pub(crate) unknown_application: UnknownApplication,
     pub(crate) ue_pools: Vec<UePool>,
@@ -62,8 +61,6 @@ pub(super) struct N4 {
     silent_max_s: Option<Spanned<u32>>,
     stale_max_s: Option<Spanned<u32>>,
     usage_reports_per_s: Option<Spanned<u32>>,
-    #[serde(default)]
-    forwarding_policies: Vec<Spanned<String>>,
     #[serde(default)]
     unknown_network_instance: UnknownInstance,
     #[serde(default)]
@@ -131,7 +128,6 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
     let over_ipv4 = |is_ipv4| served.iter().flatten().any(|at| at.get_ref().0.is_ipv4() == is_ipv4);
     let said = [n4.advertise.as_ref(), n4.advertise6.as_ref()];
     let advertised = advertised::of_n4(said, [over_ipv4(true), over_ipv4(false)])?;
-    n4.forwarding_policies.iter().try_for_each(check_name)?;
     check_pools(&n4.ue_pool, &dpe.network_instances())?;
     Ok(N4Settings {
         listen: n4.listen.into_inner().0,
@@ -142,11 +138,10 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
         silent_max: patience(n4.silent_max_s)?,
         stale_max: patience(n4.stale_max_s)?,
         usage_reports_per_s: timers::within(n4.usage_reports_per_s, 5_000, 0..=1_000_000)?,
-        forwarding_policies: n4.forwarding_policies.into_iter().map(Spanned::into_inner).collect(),
         unknown_network_instance: n4.unknown_network_instance,
         unknown_application: n4.unknown_application,
         ue_pools: n4.ue_pool.into_iter().map(pool).collect(),
-        predefined: predefined(n4.predefined_rule, n4.predefined_group, &dpe.ports)?,
+        predefined: predefined(n4.predefined_rule, n4.predefined_group, dpe.around())?,
         timers: timers::check(n4.timers)?,
         control_planes: timers::within(n4.control_planes, 64, 1..=4_096)? as usize,
     })

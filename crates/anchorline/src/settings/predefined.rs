@@ -1,12 +1,12 @@
 //! `[[n4.predefined_rule]]` and `[[n4.predefined_group]]`: in the configuration, and as operators put them while a node runs.
 
-use super::PortSettings;
+use super::Around;
 use super::actions::{self, Action, Done, Dscp, Header, Mirror};
 use super::values::Kbps;
 use ::charging::Key;
 use config::{ConfigError, Refusal, Spanned};
 use n4::{Predefined, PredefinedRule};
-use rules::{ApplicationId, BitRates, FlowDescription, OuterHeader, Qfi, Redirect, SdfFilter};
+use rules::{ApplicationId, BitRates, FlowDescription, OuterHeader, Policy, Qfi, Redirect, SdfFilter};
 use serde::Deserialize;
 
 /// Rules, and groups with the names of theirs.
@@ -36,9 +36,9 @@ struct Tables {
 ///
 /// # Errors
 /// What is wrong, where, and what is allowed.
-pub(crate) fn read(text: &str, ports: &[PortSettings]) -> Result<Parts, ConfigError> {
+pub(crate) fn read(text: &str, around: Around<'_>) -> Result<Parts, ConfigError> {
     config::parse(text, |document: Document| {
-        parts(document.n4.predefined_rule, document.n4.predefined_group, ports)
+        parts(document.n4.predefined_rule, document.n4.predefined_group, around)
     })
 }
 
@@ -61,6 +61,7 @@ pub(super) struct Rule {
     redirect: Option<Spanned<Redirect>>,
     header: Option<Spanned<Header>>,
     dscp: Option<Spanned<Dscp>>,
+    forwarding_policy: Option<Spanned<String>>,
     mirror: Option<Spanned<Mirror>>,
     #[serde(default)]
     uplink_gate: Gate,
@@ -146,33 +147,34 @@ impl TryFrom<u8> for QosFlow {
 pub(super) fn predefined(
     rules: Vec<Rule>,
     groups: Vec<Group>,
-    ports: &[PortSettings],
+    around: Around<'_>,
 ) -> Result<Predefined, Refusal> {
-    let Parts { rules, groups } = parts(rules, groups, ports)?;
+    let Parts { rules, groups } = parts(rules, groups, around)?;
     let table = Predefined::new(rules, &groups);
     table.map_err(|error| Refusal::absent(format!("[[n4.predefined_rule]]: {error}")))
 }
 
-fn parts(rules: Vec<Rule>, groups: Vec<Group>, ports: &[PortSettings]) -> Result<Parts, Refusal> {
+fn parts(rules: Vec<Rule>, groups: Vec<Group>, around: Around<'_>) -> Result<Parts, Refusal> {
     let alone =
         rules.iter().filter(|rule| rule.rating_group.is_none()).find_map(|rule| rule.service_id.as_ref());
     if let Some(service_id) = alone {
         return Err(Refusal::of(service_id, "it belongs to a rating_group, which is not there"));
     }
-    rules.iter().try_for_each(|rule| check_actions(rule, ports))?;
+    rules.iter().try_for_each(|rule| check_actions(rule, around))?;
     let groups = groups.into_iter().map(|group| (group.name, group.rules)).collect();
     Ok(Parts { rules: rules.into_iter().map(rule).collect(), groups })
 }
 
-fn check_actions(rule: &Rule, ports: &[PortSettings]) -> Result<(), Refusal> {
-    let Rule { redirect, header, dscp, mirror, .. } = rule;
+fn check_actions(rule: &Rule, around: Around<'_>) -> Result<(), Refusal> {
+    let Rule { redirect, header, dscp, forwarding_policy, mirror, .. } = rule;
     let all = Done {
         redirect: redirect.as_ref(),
         header: header.as_ref(),
         dscp: dscp.as_ref(),
+        policy: forwarding_policy.as_ref(),
         mirror: mirror.as_ref(),
     };
-    actions::check(rule.action, all, ports)
+    actions::check(rule.action, all, around)
 }
 
 fn rule(rule: Rule) -> PredefinedRule {
@@ -185,6 +187,7 @@ fn rule(rule: Rule) -> PredefinedRule {
         redirect: rule.redirect.map(Spanned::into_inner),
         enrichment: rule.header.map(|header| header.into_inner().0),
         dscp: rule.dscp.map(|dscp| dscp.into_inner().0),
+        policy: rule.forwarding_policy.map(|name| Policy::of(name.get_ref().as_bytes())),
         mirror: rule.mirror.map(|mirror| mirror.into_inner().into()),
         is_open: (rule.uplink_gate == Gate::Open, rule.downlink_gate == Gate::Open),
         mbr: rule.mbr_kbps.map(BitRates::from),
@@ -206,6 +209,7 @@ pub(crate) fn does(rule: &PredefinedRule) -> Vec<String> {
         rule.redirect.as_ref().map(|to| format!("sends its users to {to}")),
         rule.enrichment.as_ref().map(|field| format!("puts the field {} into requests", field.name())),
         rule.dscp.map(|dscp| format!("marks its packets DSCP {dscp}")),
+        rule.policy.map(|_| "says by which next hop its packets leave".to_owned()),
         mirror.map(|to| match to.header {
             OuterHeader::Gtpu(teid) => format!("copies its packets to {}, tunnel {teid}", to.address),
             OuterHeader::Udp(port) => format!("copies its packets to {}, UDP port {port}", to.address),

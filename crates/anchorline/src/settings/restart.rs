@@ -77,6 +77,7 @@ impl DpeSettings {
             echo,
             ports,
             routes,
+            policies,
         } = self;
         let CrewSettings { workers, distributors, cpus, balance } = crew;
         let is_other_room = *sessions != other.sessions;
@@ -101,6 +102,7 @@ impl DpeSettings {
             ("[dpe.echo]", *echo != other.echo),
             ("[[dpe.port]]", *ports != other.ports),
             ("[[dpe.route]]", *routes != other.routes),
+            ("[[dpe.forwarding_policy]]", *policies != other.policies),
         ];
         workers.into_iter().chain(tables)
     }
@@ -135,6 +137,7 @@ mod tests {
             ("period_s = 60", "period_s = 61", "[dpe.echo]"),
             ("mtu = 1500", "mtu = 1501", "[[dpe.port]]"),
             ("via = \"10.50.0.1\"", "via = \"10.50.0.3\"", "[[dpe.route]]"),
+            ("\n[n4]", "\n[[dpe.forwarding_policy]]\nname = \"a\"\n[n4]", "[[dpe.forwarding_policy]]"),
         ] {
             assert!(EXAMPLE.contains(from), "the example has no {from}");
             let next = Settings::parse(&EXAMPLE.replacen(from, to, 1)).unwrap();

@@ -335,6 +335,7 @@ fn config(setup: &Setup) -> Config {
     Config {
         ports: ports.chain(setup.frame_ports.iter().map(frame_port)).collect(),
         routes: setup.routes.iter().map(route).collect(),
+        policies: vec![],
         limits: Limits {
             sessions: 64,
             pdrs: 8_192,

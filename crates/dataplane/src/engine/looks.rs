@@ -65,7 +65,7 @@ impl Engine {
     pub(super) fn traced(&mut self, worker: usize, tracer: Tracer) -> Option<Notice> {
         let tracing = self.tracing.as_mut()?;
         let (token, limit) = (tracing.token, tracing.packets);
-        let part = tracer.into_trace(&self.ports);
+        let part = tracer.into_trace((&self.ports, &self.policies));
         let is_enough = part.packets.len() >= limit;
         if let Some(parts) = tracing.parts.answer(None, worker, part) {
             self.tracing = None;

@@ -85,7 +85,7 @@ impl Engine {
             Report::Traced(tracer) => return self.traced(worker, *tracer?),
             Report::Explained(explain) => {
                 let token = explain.token;
-                let answer = explain.into_explanation(&self.ports, self.content.as_deref());
+                let answer = explain.into_explanation((&self.ports, &self.policies), self.content.as_deref());
                 let answers = self.explanations.answer(Some(token), worker, answer)?;
                 Notice::Explanation { token, explanation: Box::new(merge::explanation(answers)?) }
             }

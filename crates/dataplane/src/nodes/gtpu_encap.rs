@@ -76,7 +76,13 @@ mod tests {
     fn step(to: Interface, qfi: Option<Qfi>, reflective: bool) -> HotStep {
         let tunnel =
             Encapsulation { header: OuterHeader::Gtpu(Teid(7)), peer: [10, 0, 0, 1].into(), qfi, reflective };
-        let forward = Forward { to, instance: Instance::DEFAULT, dscp: None, encapsulation: Some(tunnel) };
+        let forward = Forward {
+            to,
+            instance: Instance::DEFAULT,
+            dscp: None,
+            policy: None,
+            encapsulation: Some(tunnel),
+        };
         HotStep::forwarding(forward)
     }
 

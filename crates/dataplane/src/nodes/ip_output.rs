@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::{NextHop, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, StepIndex};
+use crate::state::{PolicyIndex, State, Steered, StepIndex};
 use packet::{Buffer, ipv4, ipv6};
 
 pub(crate) struct IpOutput;
@@ -12,13 +12,22 @@ impl<B: Buffer> Node<B> for IpOutput {
     const ID: NodeId = NodeId::IpOutput;
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let mut policy = None;
         // Answers of our own follow no rule.
-        if packet.meta.step != StepIndex::NONE
-            && let Some(dscp) = state.sessions.cells.step(packet.meta.step).dscp()
-        {
-            mark(packet.buffer.data_mut(), dscp);
+        if packet.meta.step != StepIndex::NONE {
+            let step = state.sessions.cells.step(packet.meta.step);
+            policy = step.policy();
+            if let Some(dscp) = step.dscp() {
+                mark(packet.buffer.data_mut(), dscp);
+            }
         }
-        match next_hop(state, packet) {
+        let led = policy.map_or(Steered::ByRoutes, |policy| led_by(state, policy, packet));
+        let next_hop = match led {
+            Steered::ByRoutes => next_hop(state, packet),
+            Steered::To(next_hop) => Some(next_hop),
+            Steered::Nowhere => return Next::drop(DropReason::NoPolicyHop),
+        };
+        match next_hop {
             Some(next_hop) => {
                 packet.meta.next_hop = next_hop;
                 Next::To(NodeId::EthernetOutput)
@@ -26,6 +35,13 @@ impl<B: Buffer> Node<B> for IpOutput {
             None => Next::drop(DropReason::NoRoute),
         }
     }
+}
+
+/// Where a policy leads a plain packet.
+#[cold]
+pub(super) fn led_by<B: Buffer>(state: &State, policy: PolicyIndex, packet: &Packet<B>) -> Steered {
+    let is_ipv6 = packet.buffer.data().first().is_some_and(|first| first >> 4 == 6);
+    state.policies.lead(policy, is_ipv6)
 }
 
 #[inline]

@@ -1,11 +1,12 @@
 //! Looks closely at packets that may be too long for their way: those that fit after all go on, those that may be split
 //! are, and the senders of the others are told what would pass (RFC 1191, RFC 8201).
 
+use super::ip_output::led_by;
 use super::{ethertype, far};
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::State;
+use crate::state::{State, Steered};
 use packet::fragment::Split;
 use packet::{Buffer, ethernet, udp_ip};
 use rules::Direction;
@@ -56,7 +57,12 @@ pub(crate) fn path_mtu<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u
             (way.mtu, headers)
         }
         false => {
-            let next_hop = state.routes.find(towards, leaves_for(state, packet)?)?;
+            let led = step.policy().map_or(Steered::ByRoutes, |policy| led_by(state, policy, packet));
+            let next_hop = match led {
+                Steered::ByRoutes => state.routes.find(towards, leaves_for(state, packet)?)?,
+                Steered::To(next_hop) => next_hop,
+                Steered::Nowhere => return None,
+            };
             (state.ports.get(next_hop.port).mtu, 0)
         }
     };

@@ -207,7 +207,7 @@ mod tests {
             has_instances: false,
         };
         let mut sessions = Sessions::new(room).unwrap();
-        let mut new = installation(&config().ports, Desired::new(Seid(1), 1, rules(1)), 0).unwrap();
+        let mut new = installation((&config().ports, &[]), Desired::new(Seid(1), 1, rules(1)), 0).unwrap();
         let keys = new.keys().to_vec();
         let admitted = sessions.admit(&mut new).ok().unwrap();
         let index = sessions.install((admitted, Box::new(new)), 0, |_| None).index;

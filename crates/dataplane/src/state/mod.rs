@@ -29,6 +29,7 @@ mod moving;
 mod neighbours;
 mod paths;
 mod peers;
+mod policies;
 mod ports;
 mod probing;
 mod punting;
@@ -74,6 +75,7 @@ pub(crate) use moving::{Expected, Leaving, Parcel, Stay};
 pub(crate) use neighbours::{Lookup, Neighbours};
 pub use paths::PathCounts;
 pub(crate) use peers::{Name, Peers, Way};
+pub(crate) use policies::{Policies, PolicyIndex, Steered};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use probing::{Entry, Probing, scatter};
 pub(crate) use punting::{Punting, Urgency};
@@ -117,6 +119,7 @@ pub(crate) struct State {
     pub(crate) awaits_sessions: bool,
     pub(crate) ports: Ports,
     pub(crate) routes: Routes,
+    pub(crate) policies: Policies,
     pub(crate) neighbours: Neighbours,
     pub(crate) sessions: Sessions,
     pub(crate) flows: Flows,
@@ -194,6 +197,7 @@ impl State {
             recovery_time_stamp: None,
             awaits_sessions: config.awaits_sessions,
             routes: Routes::new(&ports, &config.routes)?,
+            policies: Policies::new(&ports, &config.policies)?,
             neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
             sessions: Sessions::new(room)?,
             flows: Flows::new(limits.flows, config.seed),

@@ -8,6 +8,7 @@ pub(crate) use patience::Patience;
 
 use super::lists::Lists;
 use super::peers::PeerIndex;
+use super::policies::PolicyIndex;
 use crate::frame::FlowMarks;
 use crate::side::Side;
 use packet::gtpu::{self, PduType, ShortContainer};
@@ -83,7 +84,7 @@ pub(crate) struct HotStep {
     /// The tunnel its packets come in; 0 for plain ones.
     pub(crate) arrives_in: u32,
     /// Of the tunnel to put packets into, or the peer's port, where it is of UDP alone; of plain ones, the digest of the network
-    /// instance they leave for; of those that are kept, a [`Patience`].
+    /// instance they leave for, and above it the forwarding policy that says how, if any; of those that are kept, a [`Patience`].
     pub(crate) teid: u32,
     /// The tunnel's other end.
     pub(crate) peer: PeerIndex,
@@ -141,6 +142,9 @@ pub(super) const fn longest_tunnel(is_ipv6: bool) -> usize {
     ip + udp::LENGTH + gtpu::encapsulated_length(None) + CONTAINER
 }
 
+/// Above the digest of a network instance stands the policy.
+const POLICY_SHIFT: u32 = 16;
+
 /// No QFI, no DSCP.
 const NONE: u8 = u8::MAX;
 
@@ -191,6 +195,16 @@ impl HotStep {
             Kind::Keep | Kind::KeepAndNotify => Patience::from_bits(self.teid),
             _ => None,
         }
+    }
+
+    /// What says the way of its packets, which leave outside of tunnels, in the place of the routes.
+    pub(crate) fn policy(&self) -> Option<PolicyIndex> {
+        let is_plain = match self.kind {
+            Kind::Plain => true,
+            Kind::Enrich | Kind::Redirect | Kind::Reset => !self.tunnels(),
+            _ => false,
+        };
+        PolicyIndex::from_bits((self.teid >> POLICY_SHIFT) as u16).filter(|_| is_plain)
     }
 
     /// Whether its packets go out.

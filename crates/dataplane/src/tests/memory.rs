@@ -73,7 +73,7 @@ fn a_plain_session_takes_nothing_beside_the_tables_whichever_direction_is_tried_
         let mut rules = rules(1);
         assert_eq!(rules.pdrs.len(), 2);
         rules.pdrs.iter_mut().zip(precedence).for_each(|(pdr, precedence)| pdr.precedence = precedence);
-        let installation = installation(&config().ports, Desired::new(Seid(1), 1, rules), 0).unwrap();
+        let installation = installation((&config().ports, &[]), Desired::new(Seid(1), 1, rules), 0).unwrap();
         assert_eq!(installation.heap_bytes(), 0);
         let to_tunnel: Vec<bool> = installation.peers.iter().map(Option::is_some).collect();
         assert_eq!(to_tunnel, [false, true], "each in its lane");
@@ -83,7 +83,8 @@ fn a_plain_session_takes_nothing_beside_the_tables_whichever_direction_is_tried_
 /// What was reckoned at the start is all that rules take; who has gone or has become shorter leaves room for others.
 #[test]
 fn rules_take_no_more_memory_than_they_may() {
-    let one = installation(&config().ports, Desired::new(Seid(1), 1, long(1)), 0).unwrap().heap_bytes();
+    let one =
+        installation((&config().ports, &[]), Desired::new(Seid(1), 1, long(1)), 0).unwrap().heap_bytes();
     let limits = Limits { rule_bytes: Some(2 * one + one / 2), pdrs: 256, ..config().limits };
     let mut bench = Bench::over(&Config { limits, ..config() });
     let put = |bench: &mut Bench, session, revision, rules| {

@@ -43,6 +43,7 @@ mod shares;
 mod solicitation;
 mod spoofing;
 mod starts;
+mod steered;
 mod udp;
 mod usage;
 mod vlan;

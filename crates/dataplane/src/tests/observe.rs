@@ -170,7 +170,7 @@ fn a_trace_agrees_with_the_goldens_hook_and_changes_nothing() {
     assert!(traced > 100, "only {traced} packets were traced");
 }
 
-fn question(ue: [u8; 4], is_down: bool) -> Question {
+pub(super) fn question(ue: [u8; 4], is_down: bool) -> Question {
     Question {
         is_down,
         ue: ue.into(),
@@ -188,7 +188,7 @@ fn question(ue: [u8; 4], is_down: bool) -> Question {
     }
 }
 
-fn explain(bench: &mut Bench, question: Question) -> Explanation {
+pub(super) fn explain(bench: &mut Bench, question: Question) -> Explanation {
     bench.engine.handle(Command::Explain { token: 5, question }).unwrap();
     match bench.settle().pop() {
         Some(Notice::Explanation { token: 5, explanation }) => *explanation,

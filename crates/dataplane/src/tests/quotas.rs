@@ -47,6 +47,7 @@ fn portal() -> Far {
         instance: Instance::DEFAULT,
         outer_header_creation: Some(tunnel),
         dscp: None,
+        policy: None,
     };
     Far { id: FarId(3), forwarding: Some(forwarding), ..metered().fars[0].clone() }
 }

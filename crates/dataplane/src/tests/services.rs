@@ -23,6 +23,7 @@ fn marked_and_copied() -> Rules {
         destination_interface: Interface::Core,
         outer_header_creation: Some(collector),
         dscp: None,
+        policy: None,
     }];
     rules
 }

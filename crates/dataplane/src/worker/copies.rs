@@ -8,7 +8,7 @@ use crate::frame::{Meta, NextHop, Packet, Part};
 use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
-use crate::state::State;
+use crate::state::{State, Steered};
 use arrayvec::ArrayVec;
 use packet::gtpu::{PduSession, Tunnel};
 use packet::{Buffer, ethernet, ipv4, ipv6, udp_ip};
@@ -73,12 +73,18 @@ fn send_off<B: Buffer>(state: &State, buffer: &mut B, forward: Forward) -> Optio
     let Some(tunnel) = forward.encapsulation else {
         // As a router we take a hop off, or a copy that comes back is copied for ever.
         nodes::route_plain(&state.ports, buffer).ok()?;
-        if let Some(dscp) = forward.dscp {
-            let is_ipv6 = nodes::ethertype(buffer.data()) == ethernet::IPV6;
+        let is_ipv6 = nodes::ethertype(buffer.data()) == ethernet::IPV6;
+        let steered = forward.policy.and_then(|policy| state.policies.find(policy, is_ipv6));
+        let (led, dscp) = steered.unwrap_or((Steered::ByRoutes, None));
+        if let Some(dscp) = forward.dscp.or(dscp) {
             let data = buffer.data_mut();
             if is_ipv6 { ipv6::set_dscp(data, dscp) } else { ipv4::set_dscp(data, dscp) }?;
         }
-        return state.routes.find(side, nodes::destination(buffer.data())?);
+        return match led {
+            Steered::ByRoutes => state.routes.find(side, nodes::destination(buffer.data())?),
+            Steered::To(next_hop) => Some(next_hop),
+            Steered::Nowhere => None,
+        };
     };
     let side = side_of_peer(state.ports.all(), side, tunnel.peer);
     let way = State::way(&state.ports, &state.routes, (side, tunnel.peer))?;

@@ -46,6 +46,7 @@ fn far() -> Far {
         instance: Instance::DEFAULT,
         outer_header_creation: Some(tunnel),
         dscp: Some(63),
+        policy: None,
     };
     let url = format!("http://{}", "a".repeat(993));
     Far {

@@ -10,7 +10,7 @@ use crate::predefined;
 use charging::Rating;
 use rules::{
     ApplyAction, EthernetFilter, EthernetPdi, Far, FarId, ForwardingParameters, Instance, Interface,
-    OuterHeader, OuterHeaderCreation, Pdi, Pdr, PdrId, Rules, limits,
+    OuterHeader, OuterHeaderCreation, Pdi, Pdr, PdrId, Policy, Rules, limits,
 };
 use session::SessionRecord;
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,19 +142,19 @@ fn is_without_radio(far: &Far) -> bool {
 }
 
 /// Where packets go, and marked how: the side; the network of those that leave outside of tunnels; the node at the other end of a
-/// tunnel, and its port where the tunnel is of UDP alone; the DSCP. Which node of the radio network it is, is where the user is, and
+/// tunnel, and its port where the tunnel is of UDP alone; the DSCP, and the forwarding policy. Which node of the radio network it is, is where the user is, and
 /// charged as that.
-type Way = (Interface, Option<Instance>, Option<(IpAddr, Option<u16>)>, Option<u8>);
+type Way = (Interface, Option<Instance>, Option<(IpAddr, Option<u16>)>, (Option<u8>, Option<Policy>));
 
 fn way(to: &ForwardingParameters) -> Way {
-    let ForwardingParameters { destination_interface, instance, outer_header_creation, dscp } = *to;
+    let ForwardingParameters { destination_interface, instance, outer_header_creation, dscp, policy } = *to;
     let end = |tunnel: OuterHeaderCreation| match tunnel.header {
         OuterHeader::Gtpu(_) => (tunnel.address, None),
         OuterHeader::Udp(port) => (tunnel.address, Some(port)),
     };
     if destination_interface == Interface::Access {
-        return (destination_interface, None, None, dscp);
+        return (destination_interface, None, None, (dscp, policy));
     }
     let network = outer_header_creation.is_none().then_some(instance);
-    (destination_interface, network, outer_header_creation.map(end), dscp)
+    (destination_interface, network, outer_header_creation.map(end), (dscp, policy))
 }

@@ -4,7 +4,7 @@ use super::dropping;
 use charging::Key;
 use rules::{
     ApplicationId, ApplyAction, BitRates, Far, FarId, ForwardingParameters, Gate, HeaderField, PacketRates,
-    Pdi, Pdr, PdrId, Qer, QerId, Qfi, Redirect, RuleError, Rules, SdfFilter,
+    Pdi, Pdr, PdrId, Policy, Qer, QerId, Qfi, Redirect, RuleError, Rules, SdfFilter,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -35,6 +35,8 @@ pub struct PredefinedRule {
     pub enrichment: Option<HeaderField>,
     /// DSCP of the outermost header that packets leave with, where the PDR forwards, in the place of what its FAR says.
     pub dscp: Option<u8>,
+    /// Says the way of packets that leave outside of tunnels, where the PDR forwards, in the place of what its FAR says.
+    pub policy: Option<Policy>,
     /// Copies go there, too, where the PDR forwards.
     pub mirror: Option<ForwardingParameters>,
     /// Packets from and to the user pass.
@@ -62,6 +64,7 @@ impl PredefinedRule {
             redirect: None,
             enrichment: None,
             dscp: None,
+            policy: None,
             mirror: None,
             is_open: (true, true),
             mbr: None,
@@ -74,7 +77,7 @@ impl PredefinedRule {
     /// Whether it does something to packets that the PDR's FAR does not.
     pub(super) const fn treats(&self) -> bool {
         let treats_requests = self.resets || self.redirect.is_some() || self.enrichment.is_some();
-        treats_requests || self.dscp.is_some() || self.mirror.is_some()
+        treats_requests || self.dscp.is_some() || self.policy.is_some() || self.mirror.is_some()
     }
 
     /// The PDR's FAR, and what the rule does besides.
@@ -87,6 +90,9 @@ impl PredefinedRule {
         far.enrichment = self.enrichment.clone().or(far.enrichment);
         if let (Some(dscp), Some(to)) = (self.dscp, &mut far.forwarding) {
             to.dscp = Some(dscp);
+        }
+        if let (Some(policy), Some(to)) = (self.policy, &mut far.forwarding) {
+            to.policy = Some(policy);
         }
         if let Some(mirror) = self.mirror {
             if !std::mem::replace(&mut far.duplicating, true) {
@@ -303,5 +309,11 @@ fn possible(rule: &PredefinedRule) -> Result<(), PredefinedError> {
 
 const fn to_core() -> ForwardingParameters {
     let (destination_interface, instance) = (rules::Interface::Core, rules::Instance::DEFAULT);
-    ForwardingParameters { destination_interface, instance, outer_header_creation: None, dscp: None }
+    ForwardingParameters {
+        destination_interface,
+        instance,
+        outer_header_creation: None,
+        dscp: None,
+        policy: None,
+    }
 }

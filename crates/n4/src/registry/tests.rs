@@ -37,6 +37,7 @@ fn far(id: u32, destination_interface: Interface) -> Far {
         instance: Instance::DEFAULT,
         outer_header_creation: (id == 2).then_some(tunnel),
         dscp: None,
+        policy: None,
     };
     Far {
         id: FarId(id),

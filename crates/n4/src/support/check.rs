@@ -6,6 +6,7 @@ use super::{
 };
 use crate::config::Config;
 use crate::refusal::Refusal;
+use crate::translate::policy;
 use crate::{families, networks};
 use charging::OWN_METERS;
 use pfcp::{
@@ -137,13 +138,12 @@ fn copying(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
     forwarding(carried, policies)
 }
 
-/// The name of a policy stands behind an octet of its length (TS 29.244 8.2.23).
+/// Policies are those that the operator has configured.
 fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
     without_any(carried, IN_FORWARDING)?;
     let asked = carried.iter().filter(|other| other.ie == ie::FORWARDING_POLICY && !other.value.is_empty());
     let is_known = |policy: &RawIe| {
-        let name = policy.value.split_first().and_then(|(length, rest)| rest.get(..usize::from(*length)));
-        name.is_some_and(|name| policies.iter().any(|known| known.as_bytes() == name))
+        policy::name(policy).is_some_and(|name| policies.iter().any(|known| known.as_bytes() == name))
     };
     match asked.into_iter().all(is_known) {
         true => Ok(()),

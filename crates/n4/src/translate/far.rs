@@ -1,6 +1,7 @@
 //! FARs, and the end markers of paths that change.
 
 use super::known::Known;
+use super::policy;
 use crate::config::GtpuAddress;
 use crate::refusal::Refusal;
 use crate::values::{self, Action};
@@ -70,6 +71,7 @@ fn forwarding(
         instance: values::instance(to.network_instance.as_ref(), has_instances),
         outer_header_creation: header,
         dscp: to.transport_level_marking.map(values::dscp),
+        policy: policy::of(&to.carried),
     })
 }
 
@@ -85,6 +87,7 @@ fn copy(
         outer_header_creation: creation
             .map_or(Ok(None), |creation| values::outer_header(creation, true, ours))?,
         dscp: to.transport_level_marking.map(values::dscp),
+        policy: policy::of(&to.carried),
     })
 }
 
@@ -147,6 +150,7 @@ fn forwarding_update(
             .transport_level_marking
             .map(|marking| Some(values::dscp(marking)))
             .or(to.removes(ie::TRANSPORT_LEVEL_MARKING).then_some(None)),
+        policy: policy::update(&to.carried),
     })
 }
 
@@ -202,6 +206,7 @@ fn copy_update(
         instance: Instance::DEFAULT,
         outer_header_creation: header,
         dscp,
+        policy: policy::update(&to.carried).unwrap_or(old.and_then(|old| old.policy)),
     })
 }
 

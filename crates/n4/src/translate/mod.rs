@@ -8,6 +8,7 @@ mod far;
 mod framed;
 mod known;
 mod pdr;
+pub(crate) mod policy;
 mod qer;
 mod urr;
 mod user;

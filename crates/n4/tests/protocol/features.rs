@@ -70,6 +70,12 @@ const ALWAYS: &[(UpFeature, &str, &str)] = &[
 /// What is said where the operator has provided for it.
 const PROVIDED: &[(UpFeature, &str, &str)] = &[
     (UpFeature::Ueip, "n4/tests/protocol/addresses.rs", "a_session_gets_one_address_for_all_its_rules"),
+    (UpFeature::Trst, "n4/tests/protocol/forwarding.rs", "a_forwarding_policy_comes_changes_and_goes"),
+    (
+        UpFeature::Trst,
+        "dataplane/src/tests/steered.rs",
+        "packets_go_to_the_next_hop_of_their_policy_and_others_by_the_routes",
+    ),
     (UpFeature::Adpdp, "n4/tests/protocol/predefined.rs", "a_pdr_stands_for_the_rules_it_activates"),
 ];
 
@@ -82,7 +88,7 @@ fn provided() -> Config {
     let predefined = Predefined::new(vec![PredefinedRule::new("gold".to_owned())], &[]).unwrap();
     let prefix = "10.61.0.0/24".parse().unwrap();
     let pool = UePool { name: "users".to_owned(), prefix, network_instance: None };
-    Config { predefined, ue_pools: vec![pool], ..config() }
+    Config { predefined, ue_pools: vec![pool], forwarding_policies: vec!["mec1".to_owned()], ..config() }
 }
 
 /// To who associates, and to whom we do.

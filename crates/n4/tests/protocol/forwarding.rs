@@ -274,3 +274,64 @@ fn outer_headers_of_udp_that_lead_nowhere() {
         assert_eq!((answer.cause, answer.offending_ie), (cause, Some(blamed)));
     }
 }
+
+/// It comes, is another, stays where nothing is said of it, and goes, as do those of copies. A name that nobody knows changes nothing.
+#[test]
+fn a_forwarding_policy_comes_changes_and_goes() {
+    let policy = |name: &str| RawIe {
+        ie: ie::FORWARDING_POLICY,
+        value: if name.is_empty() { vec![] } else { [&[name.len() as u8], name.as_bytes()].concat() },
+    };
+    let policies = ["one", "two"].map(str::to_owned).to_vec();
+    let mut lab = Lab::associated_with(Config { forwarding_policies: policies, ..config() });
+    let mut request = smf::establishment(77);
+    let out = request.create_fars[0].forwarding_parameters.as_mut().unwrap();
+    out.carried = vec![policy("one")];
+    request.create_fars[0].apply_action = ApplyAction::new(ApplyAction::FORW | ApplyAction::DUPL);
+    let copy = DuplicatingParameters {
+        destination_interface: DestinationInterface::Core,
+        outer_header_creation: None,
+        transport_level_marking: None,
+        carried: vec![policy("two")],
+    };
+    request.create_fars[0].duplicating_parameters = vec![copy];
+    let session = lab.establish(request);
+    let told = |lab: &Lab| {
+        let far = &lab.in_force[&session].rules.fars[0];
+        (far.forwarding.unwrap().policy, far.duplicates[0].policy)
+    };
+    let of = |name: &str| Some(rules::Policy::of(name.as_bytes()));
+    assert_eq!(told(&lab), (of("one"), of("two")));
+    let update = |to: Option<&str>, copies: Option<&str>| {
+        let to = UpdateForwardingParameters {
+            carried: to.map(policy).into_iter().collect(),
+            ..UpdateForwardingParameters::default()
+        };
+        let copies = copies.map(|name| UpdateDuplicatingParameters {
+            carried: vec![policy(name)],
+            ..UpdateDuplicatingParameters::default()
+        });
+        let update = UpdateFar {
+            far_id: 1,
+            update_forwarding_parameters: Some(to),
+            update_duplicating_parameters: copies.into_iter().collect(),
+            ..UpdateFar::default()
+        };
+        SessionModificationRequest { update_fars: vec![update], ..Default::default() }
+    };
+    lab.modify(session, update(Some("two"), Some("one")));
+    assert_eq!(told(&lab), (of("two"), of("one")));
+    lab.modify(session, update(None, None));
+    assert_eq!(told(&lab), (of("two"), of("one")));
+    let Body::SessionModificationResponse(refused) =
+        lab.ask(SMF, &Message::session(session.0, 900, update(Some("three"), None)))
+    else {
+        panic!("an answer")
+    };
+    let blamed = (refused.cause, refused.offending_ie);
+    assert_eq!(blamed, (Cause::InvalidForwardingPolicy, Some(ie::FORWARDING_POLICY)));
+    assert_eq!(told(&lab), (of("two"), of("one")));
+    lab.modify(session, update(Some(""), Some("")));
+    assert_eq!(told(&lab), (None, None));
+    assert_eq!(lab.in_force, lab.desired());
+}

@@ -35,6 +35,8 @@ fn a_branch_to_a_local_network_is_a_pdr_with_a_forwarding_policy() {
     let create_fars = vec![far(3, ApplyAction::FORW, Some(local))];
     let request = SessionModificationRequest { create_pdrs: vec![branch], create_fars, ..Default::default() };
     accepted(&lab.modify(session, request));
+    let to = rules(&lab, session).fars[2].forwarding.unwrap();
+    assert_eq!(to.policy, Some(rules::Policy::of(b"MEC1")));
     let flow = rules(&lab, session).pdrs[2].pdi.sdf_filters[0].flow.clone().unwrap();
     assert_eq!(flow.remote.addresses.map(|wanted| wanted.prefix), Some("10.70.0.0/24".parse().unwrap()));
 }

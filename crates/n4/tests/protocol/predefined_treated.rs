@@ -89,8 +89,10 @@ fn a_rule_may_reset_mark_or_copy() {
         instance: rules::Instance::DEFAULT,
         outer_header_creation: Some(rules::OuterHeaderCreation::gtpu(rules::Teid(7), [192, 0, 2, 9].into())),
         dscp: None,
+        policy: None,
     };
-    let seen = PredefinedRule { dscp: Some(10), mirror: Some(collector), ..video() };
+    let policy = Some(rules::Policy::of(b"mec1"));
+    let seen = PredefinedRule { dscp: Some(10), policy, mirror: Some(collector), ..video() };
     for (treated, resets) in [(reset, true), (seen, false)] {
         let predefined = Predefined::new(vec![treated], &[]).unwrap();
         let mut lab = Lab::associated_with(Config { predefined, ..crate::common::config() });
@@ -106,7 +108,7 @@ fn a_rule_may_reset_mark_or_copy() {
                 expected.apply_action = rules::ApplyAction::Reset;
             } else if !resets {
                 (expected.duplicating, expected.duplicates) = (true, vec![collector]);
-                expected.forwarding.iter_mut().for_each(|to| to.dscp = Some(10));
+                expected.forwarding.iter_mut().for_each(|to| (to.dscp, to.policy) = (Some(10), policy));
             }
             assert_eq!(*far, expected);
         }

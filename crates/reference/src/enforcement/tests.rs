@@ -49,6 +49,7 @@ fn rules(qers: Vec<Qer>, urrs: Vec<Urr>) -> Rules {
         instance: Instance::DEFAULT,
         outer_header_creation: None,
         dscp: None,
+        policy: None,
     };
     let far = Far {
         id: FarId(1),
@@ -137,6 +138,7 @@ fn decide(
             instance: Instance::DEFAULT,
             outer_header_creation: None,
             dscp: None,
+            policy: None,
         }),
         Action::Stop(stopped, _) => Err(stopped.reason()),
         Action::Drop(reason) => Err(reason),

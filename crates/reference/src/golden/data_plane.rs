@@ -80,6 +80,7 @@ pub(super) fn rules(session: u32) -> Rules {
             instance: Instance::DEFAULT,
             outer_header_creation,
             dscp: None,
+            policy: None,
         }),
         duplicating: false,
         duplicates: vec![],

@@ -280,7 +280,7 @@ impl Draft {
             _ if has_instances(self.scope) && chance(random, 20) => ims(),
             _ => Instance::DEFAULT,
         };
-        ForwardingParameters { destination_interface, instance, outer_header_creation, dscp }
+        ForwardingParameters { destination_interface, instance, outer_header_creation, dscp, policy: None }
     }
 
     /// Gives some URRs a FAR for the time after their quota: one of the session's, whatever it does and wherever it leads,

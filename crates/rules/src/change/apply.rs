@@ -218,5 +218,6 @@ fn merge(old: Option<ForwardingParameters>, update: ForwardingUpdate) -> Option<
         instance: update.instance.or(old.map(|to| to.instance)).unwrap_or_default(),
         outer_header_creation: update.outer_header_creation.unwrap_or(old_tunnel),
         dscp: update.dscp.unwrap_or(old.and_then(|to| to.dscp)),
+        policy: update.policy.unwrap_or(old.and_then(|to| to.policy)),
     })
 }

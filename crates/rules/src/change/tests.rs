@@ -17,6 +17,7 @@ fn with_tunnel() -> Rules {
     rules.fars[1].forwarding = Some(ForwardingParameters {
         outer_header_creation: Some(TUNNEL),
         dscp: Some(46),
+        policy: None,
         ..towards(Interface::Access)
     });
     rules
@@ -29,6 +30,7 @@ fn an_update_far_gives_the_downlink_its_tunnel() {
         instance: Some(Instance::of("ims")),
         outer_header_creation: Some(Some(TUNNEL)),
         dscp: Some(Some(46)),
+        policy: None,
     };
     let update = FarUpdate {
         id: FarId(2),

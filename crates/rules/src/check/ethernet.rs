@@ -87,6 +87,8 @@ fn far(far: &Far) -> Result<(), RuleError> {
     ensure(far.redirect.is_none(), RuleError::NotOfFrames(rule, "redirection"))?;
     ensure(far.enrichment.is_none(), RuleError::NotOfFrames(rule, "header enrichment"))?;
     ensure(!far.duplicating, RuleError::NotOfFrames(rule, "copies"))?;
+    let policy = far.forwarding.and_then(|to| to.policy);
+    ensure(policy.is_none(), RuleError::NotOfFrames(rule, "a forwarding policy"))?;
     let creation = far.forwarding.and_then(|to| to.outer_header_creation);
     let is_udp = creation.is_some_and(|creation| matches!(creation.header, OuterHeader::Udp(_)));
     ensure(!is_udp, RuleError::NotOfFrames(rule, "an outer header of UDP alone"))

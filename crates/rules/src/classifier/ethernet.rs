@@ -321,6 +321,11 @@ mod tests {
         copies.fars[0].duplicating = true;
         copies.fars[0].duplicates = copies.fars[0].forwarding.into_iter().collect();
         assert_eq!(copies.check(), Err(RuleError::NotOfFrames(RuleRef::Far(crate::FarId(1)), "copies")));
+        let mut steered = ethernet();
+        let to = steered.fars[0].forwarding.as_mut().unwrap();
+        to.policy = Some(crate::Policy::of(b"mec1"));
+        let refused = RuleError::NotOfFrames(RuleRef::Far(crate::FarId(1)), "a forwarding policy");
+        assert_eq!(steered.check(), Err(refused));
     }
 
     #[test]

@@ -197,7 +197,8 @@ fn action((far, bar): (&Far, Option<&Bar>), qers: &[&Qer], direction: Direction)
 fn keep(notify: bool, bar: Option<&Bar>) -> Action {
     let extended = bar.and_then(|bar| Some((bar.id, bar.extended?)));
     let meanwhile = extended.and_then(|(_, extended)| extended.packets);
-    Action::Buffer { notify, most: meanwhile.or(bar.and_then(|bar| bar.suggested_packets)), extended }
+    let most = meanwhile.or(bar.and_then(|bar| bar.suggested_packets));
+    Action::Buffer { notify, most, extended: extended.map(|(bar, extended)| (bar, extended.lasts_s)) }
 }
 
 fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {
@@ -206,6 +207,7 @@ fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {
         instance: to.instance,
         encapsulation: to.outer_header_creation.map(|creation| encapsulation(creation, qers)),
         dscp: to.dscp,
+        policy: to.policy,
     }
 }
 

@@ -92,7 +92,13 @@ fn any_closed_gate_closes_its_own_direction_only() {
     rules.qers = vec![qer(1), Qer { downlink_gate: Gate::Closed, ..qer(2) }];
     rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1), QerId(2)].into());
     let program = compile(&rules).unwrap();
-    let plain = Forward { to: Interface::Core, instance: Instance::DEFAULT, encapsulation: None, dscp: None };
+    let plain = Forward {
+        to: Interface::Core,
+        instance: Instance::DEFAULT,
+        encapsulation: None,
+        dscp: None,
+        policy: None,
+    };
     assert_eq!(program.steps[0].action, Action::Forward(plain));
     assert_eq!(program.steps[1].action, Action::GateClosed);
 }
@@ -109,6 +115,7 @@ fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
         instance: Instance::DEFAULT,
         encapsulation: Some(tunnel),
         dscp: None,
+        policy: None,
     };
     assert_eq!(compile(&rules).unwrap().steps[1].action, Action::Forward(expected));
 }
@@ -166,8 +173,13 @@ fn packets_of_the_control_plane_go_in_the_flow_of_others_by_their_far() {
 fn copies_asked_for_are_made_of_what_is_forwarded_and_not_of_what_a_gate_stops() {
     let mut rules = rules();
     rules.fars[0].duplicates = vec![ForwardingParameters { dscp: Some(8), ..towards(Interface::SgiLan) }];
-    let copy =
-        Forward { to: Interface::SgiLan, instance: Instance::DEFAULT, encapsulation: None, dscp: Some(8) };
+    let copy = Forward {
+        to: Interface::SgiLan,
+        instance: Instance::DEFAULT,
+        encapsulation: None,
+        dscp: Some(8),
+        policy: None,
+    };
     assert!(compile(&rules).unwrap().steps[0].duplicates.is_empty(), "nobody asked for copies yet");
     rules.fars[0].duplicating = true;
     assert_eq!(*compile(&rules).unwrap().steps[0].duplicates, [copy]);
@@ -285,8 +297,13 @@ fn beyond_a_quota_packets_go_by_its_far() {
     rules.pdrs[1].urrs = [1, 4, 3, 2].map(UrrId).to_vec().into();
     let program = compile(&rules).unwrap();
     let seen = program.beyond_quota.iter().map(|to| (to.of, to.step.far, to.usages.to_vec(), to.step.action));
-    let portal =
-        Forward { to: Interface::Core, instance: Instance::DEFAULT, encapsulation: None, dscp: None };
+    let portal = Forward {
+        to: Interface::Core,
+        instance: Instance::DEFAULT,
+        encapsulation: None,
+        dscp: None,
+        policy: None,
+    };
     let expected = [
         (1, FarId(1), vec![3, 1], Action::Forward(portal)),
         (1, FarId(3), vec![2], Action::Drop { notify: false }),

@@ -154,11 +154,11 @@ fn is_of_network(port: &Port, route: &Route) -> bool {
     meant.is_none() || meant == port.network_instance.as_ref().map(name)
 }
 
-fn ipv4(port: &Port) -> Option<Ipv4Net> {
+pub(super) fn ipv4(port: &Port) -> Option<Ipv4Net> {
     port.address.as_ref().map(|address| address.get_ref().0)
 }
 
-fn ipv6(port: &Port) -> Option<Ipv6Net> {
+pub(super) fn ipv6(port: &Port) -> Option<Ipv6Net> {
     port.ipv6.as_ref().map(|address| address.get_ref().0)
 }
 

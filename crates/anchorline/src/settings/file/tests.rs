@@ -2,6 +2,7 @@
 
 mod dpe;
 mod n4;
+mod policies;
 mod ports;
 
 use super::check;

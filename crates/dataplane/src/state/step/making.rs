@@ -1,8 +1,8 @@
 //! How a step is made of the rules of a session, and what else is said of it before it is in force.
 
 use super::{
-    BEFORE_QOS, COUNTED, DUPLICATES, HotStep, Kind, LONG, METERED, MINDS_DROPS, NONE, Patience, READDRESSED,
-    REFLECTIVE, SIMPLE, STANDS_IN, TO_ACCESS, TO_LAN, UDP, YIELDS,
+    BEFORE_QOS, COUNTED, DUPLICATES, HotStep, Kind, LONG, METERED, MINDS_DROPS, NONE, POLICY_SHIFT, Patience,
+    PolicyIndex, READDRESSED, REFLECTIVE, SIMPLE, STANDS_IN, TO_ACCESS, TO_LAN, UDP, YIELDS,
 };
 use crate::config::{PortConfig, least_mtu, side_of_peer};
 use crate::side::Side;
@@ -44,7 +44,7 @@ impl HotStep {
             Action::Drop { notify } => hot.kind = if notify { Kind::DropAndNotify } else { Kind::Drop },
             Action::GateClosed => hot.kind = Kind::GateClosed,
             Action::Buffer { notify, most, extended } => {
-                hot.teid = extended.map_or(0, |(bar, extended)| Patience::new(bar, extended.lasts_s).bits());
+                hot.teid = extended.map_or(0, |(bar, lasts_s)| Patience::new(bar, lasts_s).bits());
                 hot.kind = if notify { Kind::KeepAndNotify } else { Kind::Keep };
                 hot.fits = most.unwrap_or(u16::MAX);
             }
@@ -84,6 +84,15 @@ impl HotStep {
         self.fits = least_mtu(ports, side).saturating_sub(headers as u16);
     }
 
+    /// A policy says the way of its packets, if they leave outside of tunnels: where no more than `mtu` fits.
+    pub(crate) fn steer(&mut self, policy: PolicyIndex, (mtu, dscp): (Option<u16>, Option<u8>)) {
+        if self.kind == Kind::Plain {
+            self.teid |= u32::from(policy.bits()) << POLICY_SHIFT;
+            self.fits = mtu.unwrap_or(self.fits);
+            self.dscp = if self.dscp == NONE { dscp.unwrap_or(NONE) } else { self.dscp };
+        }
+    }
+
     /// Its packets go to a node of their own, which knows whether there is a tunnel.
     pub(crate) const fn redirects(&mut self) {
         self.kind = Kind::Redirect;
@@ -112,6 +121,7 @@ impl HotStep {
         let simple = has_rates_in_place
             && matches!(self.kind, Kind::Plain | Kind::Tunnel)
             && !self.has_duplicates()
+            && self.policy().is_none()
             && self.needs & (READDRESSED | UDP | LONG) == 0;
         self.flags = self.flags & !SIMPLE | if simple { SIMPLE } else { 0 };
     }

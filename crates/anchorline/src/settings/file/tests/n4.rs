@@ -30,7 +30,6 @@ fn pfcp_is_served_over_either_ip_version_or_both() {
 fn what_control_planes_may_find_besides() {
     assert_eq!(config::parse(EXAMPLE, check).unwrap().n4.ue_pools, []);
     let settings = config::parse(&commented_in(), check).unwrap().n4;
-    assert_eq!(settings.forwarding_policies, ["mec1"]);
     assert_eq!(settings.unknown_network_instance, crate::settings::UnknownInstance::Refuse);
     let by_default = config::parse(EXAMPLE, check).unwrap().n4.unknown_network_instance;
     assert_eq!(by_default, crate::settings::UnknownInstance::Default);
@@ -120,7 +119,6 @@ fn usage_reports_are_paced_as_told() {
 /// The example with everything of `[n4]` that is only shown.
 fn commented_in() -> String {
     let shown = [
-        "# forwarding_policies",
         "# unknown_network_instance",
         "# unknown_application",
         "# [[n4.",
@@ -167,6 +165,11 @@ fn what_rules_do_to_packets_is_told_and_fits_together() {
     assert_eq!((seen.dscp, mirror.destination_interface), (Some(46), rules::Interface::Core));
     let tunnel = mirror.outer_header_creation.unwrap();
     assert_eq!((tunnel.teid().unwrap().0, tunnel.address), (7, "192.0.2.9".parse().unwrap()));
+    let steered = "[[dpe.forwarding_policy]]\nname = \"a\"\n";
+    let text =
+        format!("{EXAMPLE}\n[[n4.predefined_rule]]\nname = \"x\"\nforwarding_policy = \"a\"\n{steered}");
+    let table = config::parse(&text, check).unwrap().n4.predefined;
+    assert_eq!(table.named("x").next().unwrap().policy, Some(rules::Policy::of(b"a")));
     let elsewhere = one("redirect = \"192.0.2.80, 2001:db8::80\"\ndscp = 46");
     assert_eq!(elsewhere.redirect.unwrap().to_string(), "192.0.2.80,2001:db8::80");
     for (keys, expected) in [
@@ -176,6 +179,11 @@ fn what_rules_do_to_packets_is_told_and_fits_together() {
         ("mirror = { address = \"192.0.2.9\", teid = 7, network_instance = \"far\" }", "instance \"far\""),
         ("action = \"reset\"\nredirect = \"http://a.example/\"", "dropped or reset is not redirected"),
         ("action = \"drop\"\ndscp = 1", "is not forwarded"),
+        ("action = \"drop\"\nforwarding_policy = \"a\"", "is not forwarded"),
+        (
+            "forwarding_policy = \"a\"",
+            "forwarding_policy = \"a\": is the name of no [[dpe.forwarding_policy]]",
+        ),
         (
             "redirect = \"http://a.example/\"\nmirror = { address = \"192.0.2.9\", teid = 7 }",
             "is not forwarded",

@@ -137,7 +137,7 @@ fn a_port_has_classes_that_its_card_could_tell_apart() {
     let text = text
         .replacen("# name = \"video\"", "name = \"video\"", 1)
         .replace("# qfi = ", "qfi = ")
-        .replace("# dscp", "dscp");
+        .replacen("# dscp", "dscp", 1);
     let ports = classes(&text).unwrap();
     let told: Vec<Vec<String>> =
         ports.iter().map(|port| port.classes.iter().map(ClassSettings::packets).collect()).collect();
