@@ -356,7 +356,7 @@ fn qer(random: &mut Random, scope: Scope, id: u32) -> Qer {
 /// Some keep nothing, and some are full soon.
 pub(super) fn bar(random: &mut Random, id: u8) -> Bar {
     let suggested_packets = maybe(random, 800, |random| pick(random, [0, 1, 3, 3, 20]));
-    Bar { id: BarId(id), notification_delay_50ms: 0, suggested_packets }
+    Bar { id: BarId(id), notification_delay_50ms: 0, suggested_packets, extended: None }
 }
 
 pub(super) fn rates(random: &mut Random) -> BitRates {
