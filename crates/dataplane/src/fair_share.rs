@@ -16,8 +16,10 @@ const OTHERS: u64 = 64;
 const HEAVY_MAX: usize = SHARE as usize;
 /// Turns from one look at what came to the next.
 const PERIOD: u32 = 256;
-/// Of full turns, one in so many is looked at whole.
-const SAMPLED: u32 = 32;
+/// Of the packets of full turns, one in so many is looked at: of each turn some, as a user's may come in bursts.
+pub(crate) const SAMPLED: usize = 32;
+/// Of fewer that were looked at, nothing is said.
+const SAMPLES_MIN: u64 = 512;
 /// Of a user's packets, so many in all pass where it does not give way.
 const ALL: u64 = 256;
 /// Users that are counted at once.
@@ -46,7 +48,7 @@ pub(crate) struct FairShare {
     turns: u32,
     full: u32,
     is_full: bool,
-    /// What came in turns that were looked at.
+    /// What was looked at took so much.
     came: u64,
     /// Users that had much of it, as Misra and Gries find them: whoever took more than a 33rd is among them, and is said to have
     /// taken less by that at most.
@@ -78,13 +80,13 @@ impl FairShare {
         self.is_full && !self.heavy.is_empty()
     }
 
-    /// Whether this turn's packets are to be looked at.
+    /// The first of this turn's packets that is to be looked at; each [`SAMPLED`]th behind it is, too.
     #[inline]
-    pub(crate) const fn is_sampling(&self) -> bool {
-        self.is_full && self.turns.is_multiple_of(SAMPLED)
+    pub(crate) const fn first_sample(&self) -> Option<usize> {
+        if self.is_full { Some(self.turns as usize % SAMPLED) } else { None }
     }
 
-    /// A packet that came in a turn that is looked at, and what it took.
+    /// A packet that is looked at, and what it took.
     #[inline]
     pub(crate) fn sample(&mut self, user: u64, weight: u32) {
         let weight = u64::from(weight);
@@ -126,8 +128,11 @@ impl FairShare {
     /// Fewer packets of those who take more than their share pass, down to that share.
     #[cold]
     fn give_way(&mut self) {
+        if self.came < SAMPLES_MIN {
+            return;
+        }
         let dropped: u64 = self.heavy.iter().map(|heavy| heavy.dropped).sum();
-        let all = self.came * u64::from(SAMPLED) + dropped;
+        let all = self.came * SAMPLED as u64 + dropped;
         let of_more_than = |share: u64| self.parts().filter(move |(_, part)| part * share > all);
         // Who has nearly as much as those gives way to nobody, and nobody to it: what was looked at is not that exact.
         let modest = all.saturating_sub(of_more_than(2 * SHARE).map(|(_, part)| part).sum());
@@ -155,7 +160,7 @@ impl FairShare {
         let unseen =
             self.heavy.iter().filter(move |heavy| !seen(heavy.user)).map(|heavy| (heavy.user, heavy.dropped));
         let parts = self.seen.iter().filter(|(_, part)| *part > 0);
-        let parts = parts.map(move |(user, part)| (*user, part * u64::from(SAMPLED) + dropped(*user)));
+        let parts = parts.map(move |(user, part)| (*user, part * SAMPLED as u64 + dropped(*user)));
         parts.chain(unseen).filter(|(user, _)| *user != 0)
     }
 
@@ -215,14 +220,14 @@ mod tests {
             }
             let count = queue.len().min(BURST);
             fair.turn(count == BURST);
-            for user in queue.drain(..count) {
+            for (at, user) in queue.drain(..count).enumerate() {
                 let name = user as u64 + 1;
                 if fair.is_thinning() && !fair.passes(name) {
                     fates[user].dropped += 1;
                     time += DROP_COST;
                     continue;
                 }
-                if fair.is_sampling() {
+                if fair.first_sample() == Some(at % SAMPLED) {
                     fair.sample(name, 1);
                 }
                 fates[user].passed += 1;
@@ -271,7 +276,7 @@ mod tests {
         let mut fair = FairShare::new();
         let turn = |fair: &mut FairShare, is_full: bool| {
             fair.turn(is_full);
-            if fair.is_sampling() {
+            if fair.first_sample().is_some() {
                 (0..100).for_each(|packet| fair.sample(if packet < 60 { 7 } else { packet }, 1));
             }
         };
@@ -289,14 +294,28 @@ mod tests {
             let mut fair = FairShare::new();
             for _ in 0..3 * PERIOD {
                 fair.turn(true);
-                if fair.is_sampling() {
-                    (0..100).for_each(|packet| {
-                        fair.sample(if packet < 8 { 7 } else { packet }, if packet < 8 { weight } else { 1 })
-                    });
-                }
+                (0..100).for_each(|packet| {
+                    fair.sample(if packet < 8 { 7 } else { packet }, if packet < 8 { weight } else { 1 })
+                });
             }
             fair.is_thinning()
         };
         assert!(!heavy(1) && heavy(LONG_WAY));
+    }
+
+    /// More than a turn's packets of one user, and then of the next: of all that comes each has little.
+    #[test]
+    fn bursts_are_nobodys_share() {
+        let (mut fair, mut packets) = (FairShare::new(), 0..);
+        for _ in 0..5 * PERIOD {
+            fair.turn(true);
+            for (at, number) in packets.by_ref().take(256).enumerate() {
+                assert!(!fair.is_thinning() || fair.passes(1 + number / 332));
+                if fair.first_sample() == Some(at % SAMPLED) {
+                    fair.sample(1 + number / 332, LONG_WAY);
+                }
+            }
+        }
+        assert!(fair.heavy.is_empty());
     }
 }

@@ -194,10 +194,10 @@ impl<P: Port> Worker<P> {
     }
 
     fn run_vector(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
-        let is_sampled = self.are_new && self.fair_share.is_sampling();
+        let sample = if self.are_new { self.fair_share.first_sample() } else { None };
         self.run_graph(start, trace);
-        if is_sampled {
-            self.look_at_shares();
+        if let Some(first) = sample {
+            self.look_at_shares(first);
         }
         self.finish();
     }
