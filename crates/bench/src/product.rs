@@ -128,6 +128,9 @@ impl Outside for [Replay; 2] {
     }
 }
 
+/// Exchanges with the worker between two rounds.
+const HEARD_MAX: usize = 4;
+
 /// The worker, and the engine that controls it.
 pub(crate) struct Product<P: Port<Buffer = Mbuf>> {
     pub(crate) worker: Worker<P>,
@@ -265,6 +268,15 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
             self.worker.turn(now_ns);
         }
         self.settled()
+    }
+
+    /// Takes what the worker has to tell, as the control side does all the time: what finds no room waits, and is looked at again
+    /// with each packet.
+    pub(crate) fn hear_out(&mut self, now_ns: u64) {
+        for _ in 0..HEARD_MAX {
+            self.engine.poll(0);
+            self.worker.turn(now_ns);
+        }
     }
 
     /// What the worker has put in force since it was last asked.

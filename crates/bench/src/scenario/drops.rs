@@ -237,6 +237,7 @@ impl<'a> Field<'a> {
         self.take_back(spoiled, laid)?;
         let pool = self.pool.clone();
         self.worker(spoiled).keep_company(&pool)?;
+        self.worker(spoiled).hear_out();
         let drops = DropReason::ALL
             .iter()
             .zip(after.1.iter().zip(&before.1))

@@ -72,6 +72,12 @@ impl Runnable {
         Ok(())
     }
 
+    /// Between rounds, as [`Product::hear_out`].
+    pub(crate) fn hear_out(&mut self) {
+        self.product.hear_out(self.clock.now_ns());
+        self.clock.pause();
+    }
+
     /// The rules of all sessions refuse their users' packets from now on, by this revision.
     ///
     /// # Errors
