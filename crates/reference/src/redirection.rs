@@ -74,6 +74,7 @@ impl Session {
         let (source, destination) = (packet.header.source, packet.header.destination);
         let (from, to) = packet.ports.unwrap_or_default();
         let can_change = knows_flow(packet) && can_change(packet);
+        let is_signed = packet.spi.unwrap_or(0) != 0;
         match (arrival.source.direction(), elsewhere) {
             (Direction::Uplink, None) => Ok(None),
             (Direction::Uplink, Some(elsewhere)) => {
@@ -86,10 +87,9 @@ impl Session {
                 if quote::is_error(packet) {
                     return self.error_from_user(packet, (destination, other)).map(Some);
                 }
-                let (user, remote) = ((source, from), (other, to));
-                let flow = Flow { user, remote, protocol: packet.protocol };
+                let flow = Flow { user: (source, from), remote: (other, to), protocol: packet.protocol };
                 // A later fragment of what is signed is of a flow of its own, which nothing answers.
-                if packet.spi.unwrap_or(0) == 0 {
+                if !is_signed {
                     self.redirect(flow, destination, flags(packet))?;
                 }
                 Ok(with_address(packet, other, false))
@@ -101,12 +101,11 @@ impl Session {
                 }
             }
             (Direction::Downlink, elsewhere) => {
-                let (user, remote) = ((destination, to), (source, from));
-                let flow = Flow { user, remote, protocol: packet.protocol };
+                let flow =
+                    Flow { user: (destination, to), remote: (source, from), protocol: packet.protocol };
                 // What is signed answers nothing, as nothing that is goes elsewhere.
-                let may_answer = knows_flow(packet) && packet.spi.unwrap_or(0) == 0;
-                let known = self.redirected.iter_mut().find(|known| known.flow == flow && may_answer);
-                match known {
+                let may_answer = knows_flow(packet) && !is_signed;
+                match self.redirected.iter_mut().find(|known| known.flow == flow && may_answer) {
                     Some(known) if can_change => {
                         known.hear(flags(packet));
                         #[cfg(test)]
