@@ -155,6 +155,10 @@ fn regexes() {
     timed("50 that explode", (0..50).map(|at| format!("{at}(a|b)*a(a|b){{20}}")).collect());
     timed("1,000 anchored", (0..1_000).map(|at| format!("^(www|m)[0-9]*\\.x{at}\\.[a-z]+$")).collect());
     timed("1,000 ends", (0..1_000).map(|at| format!("cdn[0-9]+\\.x{at}\\.example$")).collect());
+    timed(
+        "40,000 ends",
+        (0..40_000).map(|at| format!("^(www|m)[0-9]*\\.x{at}\\.(com|net|example)$")).collect(),
+    );
     timed("1,000 that do not combine", (0..1_000).map(|at| format!("x{at}.*y.*z{at}q")).collect());
 }
 
