@@ -135,7 +135,7 @@ mod tests {
 
     fn report() -> Report {
         let mut report: Report =
-            serde_json::from_str(include_str!("../../../bench/report/pfcp.json")).unwrap();
+            serde_json::from_str(include_str!("../recordings/pfcp.json")).unwrap();
         let pfcp = report.pfcp.as_mut().unwrap();
         pfcp.establishments_per_s = Spread::of(&[29_000.0, 31_000.0, 40_000.0]);
         pfcp.modifications_per_s = Spread::of(&[59_999.0]);
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn the_clock_and_the_cpu_are_two_figures() {
         let mut report: serde_json::Value =
-            serde_json::from_str(include_str!("../../../bench/report/pfcp.json")).unwrap();
+            serde_json::from_str(include_str!("../recordings/pfcp.json")).unwrap();
         let figures = report.as_object_mut().unwrap();
         figures.retain(|name, _| !name.starts_with("last_to_first"));
         figures.insert("last_to_first".to_owned(), 0.7.into());

@@ -124,9 +124,9 @@ mod tests {
     use crate::report::Latency;
     use crate::spread::Spread;
 
-    /// As it was measured before lengths had rows of their own, and before the mean was kept.
+    /// Of a quiet hour of a machine with two cores, as it was measured before lengths had rows of their own, and before the mean was kept.
     fn recorded() -> Report {
-        let text = include_str!("../../../../bench/report/steering.json");
+        let text = include_str!("../../recordings/steering.json");
         let mut report: Report = serde_json::from_str(text).unwrap();
         report.points.retain(|point| point.profile == report.profile);
         report.points.iter_mut().filter_map(|point| point.latency_us.as_mut()).for_each(|us| us.mean = None);
