@@ -58,6 +58,8 @@ pub(crate) struct Generator {
     hz: u64,
     pub(crate) gaps: Gaps,
     pub(crate) sampler: Sampler,
+    /// Frames go past [`Generator::sampler`]: what they come back from is no user plane.
+    is_elsewhere: bool,
     /// Packets the worker's rings took, and packets that came out, ARP included, of all trials.
     pub(crate) given: u64,
     pub(crate) back: u64,
@@ -143,6 +145,7 @@ impl Generator {
             hz,
             gaps: Gaps::default(),
             sampler,
+            is_elsewhere: false,
             given: 0,
             back: 0,
             out: Default::default(),
@@ -175,6 +178,31 @@ impl Generator {
         self.sampler.forget();
         self.first += trial.offered;
         Ok(trial)
+    }
+
+    /// A trial at other ends, behind which nobody changes frames: they are compared with nothing, and in no books.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn trial_elsewhere(
+        &mut self,
+        ends: &mut [End; 2],
+        (pps, length): (f64, Duration),
+        worker: &Gaps,
+    ) -> anyhow::Result<Trial> {
+        let books = (self.given, self.back);
+        std::mem::swap(&mut self.ends, ends);
+        self.is_elsewhere = true;
+        let trial = self.trial(pps, length, worker);
+        self.is_elsewhere = false;
+        std::mem::swap(&mut self.ends, ends);
+        (self.given, self.back) = books;
+        trial
+    }
+
+    /// Whether a frame is one of those that are compared.
+    fn is_compared(&self, number: u64) -> bool {
+        !self.is_elsewhere && number.is_multiple_of(ONE_IN) && self.kept.len() < KEPT
     }
 
     fn offer(
@@ -226,15 +254,14 @@ impl Generator {
     fn write(&mut self, mbuf: &mut Mbuf, number: u64, due: u64) -> anyhow::Result<usize> {
         let template = self.templates.get(self.next).context("there are no frames")?;
         self.next = (self.next + 1) % self.templates.len();
-        let length = usize::from(template.length);
+        let (length, port) = (usize::from(template.length), usize::from(template.port));
         let frame = mbuf.append(length).context("a packet has no room")?;
         let head = length.min(HEAD);
         frame[..head].copy_from_slice(&template.head[..head]);
         let (count, time) = frame[length - TAIL..].split_at_mut(TAIL / 2);
         count.copy_from_slice(&number.to_le_bytes());
         time.copy_from_slice(&due.to_le_bytes());
-        let port = usize::from(template.port);
-        if number.is_multiple_of(ONE_IN) && self.kept.len() < KEPT {
+        if self.is_compared(number) {
             self.sampler.keep(number, port, frame);
         }
         Ok(port)
@@ -274,7 +301,7 @@ impl Generator {
         if number < self.first {
             return Ok(None);
         }
-        if number.is_multiple_of(ONE_IN) && self.kept.len() < KEPT {
+        if self.is_compared(number) {
             self.kept.push((number, port, frame.to_vec()));
         }
         Ok(Some(due))

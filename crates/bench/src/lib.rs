@@ -41,6 +41,7 @@ mod scenario;
 mod search;
 mod setup;
 mod spread;
+mod stand_in;
 mod station;
 #[cfg(test)]
 mod tests;

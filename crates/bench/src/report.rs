@@ -252,12 +252,24 @@ pub(crate) struct Load {
     /// The share that they are of all packets.
     #[serde(default)]
     pub(crate) calm_share: f64,
+    /// The same two of packets that went through a stand-in, which only waits as long as the worker takes for them.
+    #[serde(default)]
+    pub(crate) stand_in_us: Option<Latency>,
+    #[serde(default)]
+    pub(crate) stand_in_calm_us: Option<Latency>,
 }
 
 /// A thread that was away for more of the time than this says nothing of the engine.
 const AWAY_MAX: f64 = 0.01;
 
 impl Load {
+    /// With what was measured at one load.
+    pub(crate) fn with_latencies(self, of: Option<&Self>) -> Self {
+        let Some(of) = of else { return self };
+        let Self { calm_us, calm_share, stand_in_us, stand_in_calm_us, .. } = *of;
+        Self { calm_us, calm_share, stand_in_us, stand_in_calm_us, ..self }
+    }
+
     /// Latency and rate are those of a busy machine, not of the engine.
     pub(crate) fn is_of_the_machine(&self) -> bool {
         self.worker_away.max(self.generator_away) > AWAY_MAX

@@ -134,8 +134,7 @@ mod tests {
     }
 
     fn report() -> Report {
-        let mut report: Report =
-            serde_json::from_str(include_str!("../recordings/pfcp.json")).unwrap();
+        let mut report: Report = serde_json::from_str(include_str!("../recordings/pfcp.json")).unwrap();
         let pfcp = report.pfcp.as_mut().unwrap();
         pfcp.establishments_per_s = Spread::of(&[29_000.0, 31_000.0, 40_000.0]);
         pfcp.modifications_per_s = Spread::of(&[59_999.0]);

@@ -2,7 +2,8 @@
 
 use crate::generator::{Generator, Trial};
 use crate::interrupt;
-use crate::link::DEPTH;
+use crate::link::{DEPTH, End};
+use crate::product::Product;
 use crate::station::Station;
 use anyhow::bail;
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub(crate) const STRETCH: f64 = 1.02;
 /// Both threads, and what was found about them so far.
 pub(crate) struct Bench {
     pub(crate) generator: Generator,
-    pub(crate) station: Station,
+    pub(crate) station: Station<Product<End>>,
     pub(crate) hz: u64,
     pub(crate) found: Found,
 }

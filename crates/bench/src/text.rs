@@ -106,6 +106,14 @@ impl Report {
                 calm.max,
             );
         }
+        for (which, us) in [("", load.stand_in_us), (", while both threads ran", load.stand_in_calm_us)] {
+            let Some(us) = us else { continue };
+            let _ = writeln!(
+                text,
+                "through a stand-in that only waits as long{which}: p50 {:.1}, p99 {:.1}, p99.9 {:.1}, most {:.1} us",
+                us.p50, us.p99, us.p999, us.max,
+            );
+        }
         if load.is_of_the_machine() {
             text += "the machine was busy with other things: rate and latencies are its, not the engine's\n";
         }

@@ -200,7 +200,7 @@ the same FAR, QER and URR.\n\n";
         let text = format!(
             "## Latency\n\nOne worker between two rings, the generator on another CPU. Rate without loss: **{rate} Mpps**. \
              In the same process: bare loop {} Mpps, floor {} Mpps; ratio {}.\n\n\
-             ![Latency over load](latency.svg)\n\n| load | Mpps | mean us | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator | both there | p50 us | p99.9 us | most us |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+             ![Latency over load](latency.svg)\n\n| load | Mpps | mean us | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator | both there | p50 us | p99.9 us | most us | stand-in, p99.9 us | both there |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             number(report.bare_mpps_per_core, 2),
             number(report.floor_mpps_per_core, 2),
             spread(report.spread.map(|spread| spread.ratio), 3),
@@ -214,7 +214,7 @@ the same FAR, QER and URR.\n\n";
             let calm = |pick: fn(&Latency) -> f64| number(load.calm_us.as_ref().map(pick), 1);
             let _ = writeln!(
                 text,
-                "| {:.0} % | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.4} % | {:.0} us, {:.0} us | {:.1} % | {} | {} | {} |",
+                "| {:.0} % | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.4} % | {:.0} us, {:.0} us | {:.1} % | {} | {} | {} | {} | {} |",
                 load.load * 100.0,
                 number(point.mpps_per_core, 2),
                 number(latency.mean, 1),
@@ -229,9 +229,11 @@ the same FAR, QER and URR.\n\n";
                 calm(|calm| calm.p50),
                 calm(|calm| calm.p999),
                 calm(|calm| calm.max),
+                number(load.stand_in_us.map(|us| us.p999), 1),
+                number(load.stand_in_calm_us.map(|us| us.p999), 1),
             );
         }
-        text += "\n\"Away\" is the longest time a thread was not running at all, because the kernel or the hypervisor had given its CPU to another: no latency can be less than that for the packets it met. \"Both there\" is the share of the packets that came back in milliseconds in which neither thread was away for 100 us, and which began when ten times as long had passed since one was; the figures behind it are of these packets alone.\n\nPublished, one way:\n\n";
+        text += "\n\"Away\" is the longest time a thread was not running at all, because the kernel or the hypervisor had given its CPU to another: no latency can be less than that for the packets it met. \"Both there\" is the share of the packets that came back in milliseconds in which neither thread was away for 100 us, and which began when ten times as long had passed since one was; the figures behind it are of these packets alone. The stand-in has the worker's CPU in turns with it, takes packets, waits as long as the worker takes for so many at its rate without loss, and gives them back: it has no tables, so what a packet takes through it is what rings, generator, queueing and the machine take.\n\nPublished, one way:\n\n";
         LATENCY.iter().for_each(|(system, figure)| _ = writeln!(text, "* {system}: {figure}"));
         Some(text + "\n" + &notes([report]))
     }

@@ -3,7 +3,7 @@
 use crate::beside::Beside;
 use crate::contest::Score;
 use crate::gaps::GAP_US;
-use crate::generator::Generator;
+use crate::generator::{Generator, Trial};
 use crate::link::{DEPTH, End, pair};
 use crate::meter::Rack;
 use crate::plan::Plan;
@@ -11,6 +11,7 @@ use crate::product::{Memory, Population, Product, memory_use};
 use crate::report::{Latency, Load, Report, nodes};
 use crate::search::{Bench, Found, STRETCH};
 use crate::spread::{Spread, rounded};
+use crate::stand_in::StandIn;
 use crate::station::Station;
 use crate::{contest, interrupt, machine};
 use anyhow::{Context, bail};
@@ -65,7 +66,11 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     report.set_rate(zero_loss.median);
     report.cycles_per_packet = Some(rounded(bench.hz as f64 / zero_loss.median / 1e6));
     report.compare(&score, bench.hz);
-    report.points = loads(&mut bench, plan, &report)?;
+    let cycles = report.cycles_per_packet.unwrap_or_default();
+    let pool = memory.pools.get(1).context("no pool was made")?;
+    let mut stand_in = StandIn::start((memory.eal, pool), *worker, cycles)?;
+    report.points = loads((&mut bench, &mut stand_in), plan, &report)?;
+    stand_in.stop()?;
     if searched.generator_bound {
         // What was found is the generator's rate; `zero_loss_mpps` says how far it got.
         report.has_no_rate();
@@ -73,9 +78,8 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let usual = report.points.iter().find(|point| point.load.as_ref().is_some_and(|load| load.load == USUAL));
     report.latency_us = usual.and_then(|point| point.latency_us);
     let of_usual = usual.and_then(|point| point.load.as_ref());
-    let (calm_us, calm_share) = of_usual.map_or((None, 0.0), |load| (load.calm_us, load.calm_share));
-    report.load = Some(Load { calm_us, calm_share, ..load(USUAL, searched.and(bench.found), bench.hz) });
-    report.load.iter_mut().for_each(|load| load.zero_loss_mpps = Some(zero_loss));
+    let whole = load(USUAL, searched.and(bench.found), bench.hz);
+    report.load = Some(Load { zero_loss_mpps: Some(zero_loss), ..whole.with_latencies(of_usual) });
     report.loss = Some(0.0);
     report.interrupted = interrupt::asked();
     account(&mut report, bench, &counted)?;
@@ -123,8 +127,12 @@ fn search(bench: &mut Bench, plan: &Plan, pool: &Mempool) -> anyhow::Result<(Vec
     Ok((rates, score))
 }
 
-/// A point for each load.
-fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<Report>> {
+/// A point for each load, at which worker and stand-in have their turns.
+fn loads(
+    (bench, stand_in): (&mut Bench, &mut StandIn),
+    plan: &Plan,
+    whole: &Report,
+) -> anyhow::Result<Vec<Report>> {
     let zero_loss = whole.mpps_per_core.unwrap_or_default();
     let length = plan.duration.mul_f64(1.0 - SEARCH_SHARE - YARDSTICK_SHARE) / LOADS.len() as u32;
     let bar = contest::progress(length * LOADS.len() as u32, "latency at shares of it");
@@ -134,14 +142,17 @@ fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<R
         if interrupt::asked() || zero_loss <= 0.0 {
             break;
         }
-        let (trial, absent) = bench.trial(zero_loss * 1e6 * share, length.min(LONGEST_TRIAL))?;
+        let (pps, half) = (zero_loss * 1e6 * share, (length / 2).min(LONGEST_TRIAL));
+        let (trial, absent) = bench.trial(pps, half)?;
+        bench.station.rest(true);
+        let other = stand_in.trial(&mut bench.generator, pps, half)?;
+        bench.station.rest(false);
         let found = Found {
             late: trial.lateness.value_at_quantile(0.99),
             generator_bound: trial.stretch > STRETCH,
             ..std::mem::take(&mut bench.found)
         };
         all = all.and(found);
-        let calm_share = rounded(trial.calm.len() as f64 / trial.received.max(1) as f64);
         let mut point = whole.clone();
         point.has_no_rate();
         point.set_rate(zero_loss * share);
@@ -149,9 +160,14 @@ fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<R
         let is_the_engines = absent || !found.generator_bound;
         point.latency_us = is_the_engines.then(|| latency(&trial.latency, bench.hz));
         point.loss = Some(trial.lost() as f64 / trial.offered.max(1) as f64);
-        let calm_us = is_the_engines && calm_share >= CALM_MIN;
-        let calm_us = calm_us.then(|| latency(&trial.calm, bench.hz));
-        point.load = Some(Load { calm_us, calm_share, ..load(share, found, bench.hz) });
+        let calm_us = calm(&trial, bench.hz).filter(|_| is_the_engines);
+        point.load = Some(Load {
+            calm_us,
+            calm_share: calm_share(&trial),
+            stand_in_us: Some(latency(&other.latency, bench.hz)),
+            stand_in_calm_us: calm(&other, bench.hz),
+            ..load(share, found, bench.hz)
+        });
         points.push(point);
         bar.inc(length.as_millis() as u64);
     }
@@ -175,7 +191,19 @@ fn load(share: f64, found: Found, hz: u64) -> Load {
         void_trials: found.void,
         calm_us: None,
         calm_share: 0.0,
+        stand_in_us: None,
+        stand_in_calm_us: None,
     }
+}
+
+/// Of all packets, those that came back while both threads ran.
+fn calm_share(trial: &Trial) -> f64 {
+    rounded(trial.calm.len() as f64 / trial.received.max(1) as f64)
+}
+
+/// Of these, where they are enough.
+fn calm(trial: &Trial, hz: u64) -> Option<Latency> {
+    (calm_share(trial) >= CALM_MIN).then(|| latency(&trial.calm, hz))
 }
 
 /// Stops the worker, and compares its books with the generator's.
