@@ -13,7 +13,7 @@ export ANCHORLINE_REQUIRE_E2E ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build release package demo test e2e bench bench-quick bench-pfcp bench-check decoders differential fuzz miri lint clean
+.PHONY: help setup build release package demo test e2e bench bench-quick bench-pfcp bench-check decoders differential fuzz soak miri lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,12 @@ differential: FIRST := $(or $(FIRST),$(shell date +%s))
 differential: setup ## Compare the data path with its slow model, on ten million packets of new random worlds
 	@echo "worlds $(FIRST) and $(WORLDS) from there on"
 	WORLDS=$(WORLDS) FIRST=$(FIRST) cargo test --locked --package anchorline-dataplane --lib differential -- --nocapture
+
+soak: SOAK_SECONDS ?= 600
+soak: SOAK_SEED := $(or $(SOAK_SEED),$(shell date +%s))
+soak: setup ## Let one thing after another happen to a node while a user downloads, ten minutes twice; SOAK_SECONDS=n, SOAK_SEED=n
+	cargo build --locked -p anchorline --bins
+	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_SEED=$(SOAK_SEED) cargo test --locked -p anchorline-e2e --test e2e -- soak_ --nocapture
 
 miri: ## Interpret the tests of unsafe rooms and rings; needs rustup, takes some minutes
 	@scripts/miri.sh

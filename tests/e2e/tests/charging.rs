@@ -135,7 +135,8 @@ pub(crate) fn records(node: &Node, folder: &Path, ending: &str) -> Result<Vec<Va
     Ok(all)
 }
 
-fn sum(records: &[Value]) -> (u64, u64) {
+/// Octets up and down that they tell of.
+pub(crate) fn sum(records: &[Value]) -> (u64, u64) {
     let containers = records.iter().filter_map(|record| record.get("containers")?.as_array()).flatten();
     let bytes = |container: &Value, name: &str| container.get(name).and_then(Value::as_u64).unwrap_or(0);
     containers.fold((0, 0), |(uplink, downlink), it| {

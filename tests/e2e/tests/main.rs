@@ -18,6 +18,7 @@ mod refusal;
 mod requests;
 mod restart;
 mod routing;
+mod soak;
 mod steering;
 mod survive;
 mod traffic;
@@ -48,6 +49,7 @@ fn main() -> Result<ExitCode> {
         traffic::TESTS,
         restart::TESTS,
         survive::TESTS,
+        soak::TESTS,
         refusal::TESTS,
         observe::TESTS,
         predefined::TESTS,
