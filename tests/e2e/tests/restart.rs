@@ -69,7 +69,7 @@ fn dpe_dies(lab: &Lab) -> Result<()> {
 }
 
 /// UDP from 10.60.0.9 to 10.50.0.1, in nobody's tunnel.
-const STRAY: [u8; 36] = [
+pub(crate) const STRAY: [u8; 36] = [
     0x30, 255, 0, 28, 0xde, 0xad, 0xbe, 0xef, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0x66, 0x5a, 10, 60, 0, 9,
     10, 50, 0, 1, 0, 53, 0, 53, 0, 8, 0, 0,
 ];

@@ -5,8 +5,9 @@
 
 use crate::Test;
 use crate::charging::{records, sum};
+use crate::restart::STRAY;
 use anyhow::{Context, Result, ensure};
-use lab::address::{HTTP_PORT, SERVER, UE};
+use lab::address::{GNB_N3, HTTP_PORT, PFCP_PORT, SERVER, SMF_N4, UE, UPF_N3, UPF_N4};
 use lab::anchorline::{Node, Part, Ran};
 use lab::config::{self, Driver, FTeid};
 use lab::http::FileServer;
@@ -16,6 +17,8 @@ use nix::sys::signal::{Signal, kill};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
+use std::net::UdpSocket;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, fs};
@@ -38,6 +41,10 @@ const UNTOLD_S: u64 = 2 * INTERIM_S as u64;
 const HEADER: u64 = 14;
 /// What is on a wire of other protocols: ARP, each half minute and after each start.
 const OTHER: u64 = 4_000;
+/// Datagrams of a storm, to each of two ports.
+const STORM: u32 = 2_000;
+/// Where a G-PDU says whose it is: nobody's, and it stays so.
+const TEID: Range<usize> = 4..8;
 /// Content rules, in turns.
 const WEB: &str = "id=1 precedence=10 rating-group=1 application=web layer=http\n";
 const PATHS: &str = "id=2 precedence=20 rating-group=1 application=other path=/*\n";
@@ -53,10 +60,11 @@ enum Step {
     LoadRules,
     Move,
     Look,
+    Storm,
 }
 
 /// Without the first, the data plane lives.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step::KillDpe,
     Step::Move,
     Step::KillCpe,
@@ -65,6 +73,7 @@ const STEPS: [Step; 8] = [
     Step::Look,
     Step::Reconfigure,
     Step::HaltCpe,
+    Step::Storm,
 ];
 
 /// A node that is watched.
@@ -164,6 +173,7 @@ impl Soak<'_> {
                 self.node.ctl(&format!("sessions move --ue {UE} --worker {worker}"))?;
             }
             Step::Look => self.look()?,
+            Step::Storm => self.storm()?,
         }
         self.node.wait_sessions(self.sessions)?;
         wait::until("packets to pass", command::SHORT, || {
@@ -197,6 +207,28 @@ impl Soak<'_> {
             self.node.ctl(&view)?;
         }
         Ok(())
+    }
+
+    /// Datagrams that nobody should send, to N3 and N4.
+    fn storm(&mut self) -> Result<()> {
+        let Self { lab, random, .. } = self;
+        lab.ran.inside(|| {
+            let (gnb, smf) = (UdpSocket::bind((GNB_N3, 0))?, UdpSocket::bind((SMF_N4, 0))?);
+            for _ in 0..STORM {
+                let mut datagram = STRAY;
+                for _ in 0..random.random_range(0..4) {
+                    let at = random.random_range(0..STRAY.len());
+                    let octet = datagram.get_mut(at).filter(|_| !TEID.contains(&at));
+                    octet.into_iter().for_each(|octet| *octet = random.random());
+                }
+                let length = random.random_range(0..=STRAY.len());
+                gnb.send_to(datagram.get(..length).unwrap_or_default(), (UPF_N3, 2152))?;
+                // A PFCP header (TS 29.244 7.2.2), and anything behind it.
+                let message = [vec![0x21, random.random()], random.random::<[u8; 20]>().to_vec()].concat();
+                smf.send_to(&message, (UPF_N4, PFCP_PORT))?;
+            }
+            Ok(())
+        })
     }
 
     /// The books balance, nothing panicked, and what was charged is what passed, but for what data planes took with them.
