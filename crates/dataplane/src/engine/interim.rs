@@ -7,7 +7,8 @@
 use super::Engine;
 use crate::state::Interim;
 use crate::worker::Order;
-use dplink::Notice;
+use dplink::{Notice, UsageCounts};
+use rules::Seid;
 use std::time::Duration;
 
 /// Places of sessions that are worth an order.
@@ -104,6 +105,11 @@ impl Engine {
                 hand.order(Order::Interim(interim));
             }
         }
+    }
+
+    /// A worker has told of one URR, by how much it has counted.
+    pub(super) fn told_unasked(&self, session: Seid, counts: UsageCounts) -> Option<Notice> {
+        (self.interims.interval_us > 0).then(|| Notice::InterimUsage { counts: vec![(session, counts)] })
     }
 
     /// A worker has told.

@@ -5,7 +5,7 @@ use super::known::{Known, known_as};
 use super::merge::Counted;
 use super::placement::Owner;
 use super::{Engine, merge};
-use crate::state::{MACS_PER_SESSION, Removal};
+use crate::state::{MACS_PER_SESSION, Removal, Used};
 use crate::worker::{Order, Query, Report};
 use dplink::{Notice, UsageCause};
 use rules::Seid;
@@ -61,9 +61,10 @@ impl Engine {
                 let cause = if self.is_last(token) { UsageCause::End } else { UsageCause::Query(token) };
                 Notice::Usage { session: seid, cause, counts }
             }
-            Report::Used(used) => {
-                Notice::Usage { session: used.seid, cause: used.cause, counts: vec![used.counts] }
+            Report::Used(Used { seid, cause: Some(cause), counts }) => {
+                Notice::Usage { session: seid, cause, counts: vec![counts] }
             }
+            Report::Used(Used { seid, cause: None, counts }) => return self.told_unasked(seid, counts),
             Report::Interim(interim) => return self.interim_told(worker, interim),
             Report::Counted { counters, sessions } => {
                 return self.counted(worker, (counters, sessions), uptime_ms);

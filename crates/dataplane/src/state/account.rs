@@ -267,6 +267,12 @@ impl Count {
         self.ways.each_mut().map(|way| std::mem::take(&mut way.packets))
     }
 
+    /// Counts a packet; false, and nothing counted, where it must be looked at first.
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, direction: Direction, bytes: u32, now_ns: u64) -> bool {
+        self.ways[direction as usize].add(bytes, now_ns)
+    }
+
     /// Packets that somebody looks at.
     pub(crate) fn put(&mut self, direction: Direction, packets: (u32, u32), now_ns: u64) {
         self.ways[direction as usize].put(packets, now_ns);

@@ -38,7 +38,8 @@ impl State {
         for used in self.used.iter_mut().skip(self.let_out) {
             if used.seid == seid && used.counts.urr == now.urr {
                 limit(&mut used.counts, &now);
-                begins_anew |= matches!(used.cause, UsageCause::VolumeThreshold | UsageCause::VolumeQuota);
+                begins_anew |=
+                    matches!(used.cause, Some(UsageCause::VolumeThreshold | UsageCause::VolumeQuota));
             }
         }
         if begins_anew {

@@ -15,7 +15,8 @@ pub(super) const LATE_MAX: usize = 4_096;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
     pub(crate) seid: Seid,
-    pub(crate) cause: UsageCause,
+    /// `None` where nobody has asked.
+    pub(crate) cause: Option<UsageCause>,
     pub(crate) counts: UsageCounts,
 }
 
@@ -42,10 +43,26 @@ impl State {
         let now_ns = self.now_ns;
         let due = self.sessions.with_ledger(at, |ledger, count| ledger.count(count, packets, now_ns));
         let Some(due) = due else { return };
-        let start = if due.start { start(self) } else { None };
-        for cause in due.causes(start) {
+        let (untold, start) = (due == Due { untold: true, ..Due::default() }, due.start.then(|| start(self)));
+        if untold {
+            self.tell_unasked((seid, at));
+        }
+        for cause in due.causes(start.flatten()) {
             self.tell((seid, at), cause);
         }
+    }
+
+    /// Tells what an account has counted, before that is too much to lose.
+    #[cold]
+    fn tell_unasked(&mut self, (seid, at): (Seid, (SessionIndex, u16))) {
+        let (now_ns, has_room) = (self.now_ns, self.used.len() < USED_MAX);
+        self.sessions.with_ledger(at, |ledger, count| match has_room {
+            true => {
+                self.used.push(Used { seid, cause: None, counts: ledger.counts(count, now_ns) });
+                ledger.begin_interval(count);
+            }
+            false => count.look_at_next(),
+        });
     }
 
     /// Counts a packet to the user that was dropped, in those of its step's URRs that mind.
@@ -68,7 +85,7 @@ impl State {
         let has_room = self.used.len() < USED_MAX;
         self.sessions.with_ledger(at, |ledger, count| {
             if has_room && !ledger.has_to_wait(cause, now_ns) {
-                self.used.push(Used { seid, cause, counts: ledger.counts(count, now_ns) });
+                self.used.push(Used { seid, cause: Some(cause), counts: ledger.counts(count, now_ns) });
                 ledger.told(count, cause, now_ns);
             } else if has_room && self.late.len() < LATE_MAX {
                 if !ledger.wait(count) {
@@ -106,7 +123,7 @@ impl State {
             let now_ns = self.now_ns;
             self.sessions.with_ledger(at, |ledger, count| {
                 if self.used.len() < USED_MAX {
-                    self.used.push(Used { seid, cause, counts: ledger.counts(count, now_ns) });
+                    self.used.push(Used { seid, cause: Some(cause), counts: ledger.counts(count, now_ns) });
                     ledger.told(count, cause, now_ns);
                 }
             });
@@ -123,7 +140,7 @@ impl State {
             let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { continue };
             self.sessions.with_ledger(at, |ledger, count| {
                 for cause in ledger.take_late(count) {
-                    self.used.push(Used { seid, cause, counts: ledger.counts(count, now_ns) });
+                    self.used.push(Used { seid, cause: Some(cause), counts: ledger.counts(count, now_ns) });
                     ledger.told(count, cause, now_ns);
                 }
             });

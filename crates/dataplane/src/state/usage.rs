@@ -6,12 +6,21 @@ use dplink::{Start, UsageCause, UsageCounts};
 use rules::{Direction, UrrId, Usage};
 use std::num::NonZeroU64;
 
+/// Whatever else is told, so many bytes are not counted without a word of them: what nobody was told of is lost where the process
+/// dies.
+pub(crate) const UNTOLD_MAX: u64 = 1 << UNTOLD_SHIFT;
+const UNTOLD_SHIFT: u32 = 24;
+/// So many more, as nothing has to be told that exactly, and each look costs.
+const UNTOLD_SLACK: u64 = UNTOLD_MAX / 16;
+
 /// One URR of a session in force. What only URRs with limits have is apart: most have none.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) urr: UrrId,
     /// A threshold was crossed again too soon: it waits to be told.
     is_late: bool,
+    /// What was told last, in units of [`UNTOLD_MAX`]; it runs over.
+    told_units: u16,
     /// `None` where nothing is to be told before somebody asks.
     asked: Option<Box<Asked>>,
     /// Packets folded out of the count, by [`Direction`].
@@ -26,6 +35,8 @@ pub(crate) struct Due {
     pub(crate) start: bool,
     pub(crate) threshold: bool,
     pub(crate) quota: bool,
+    /// Nobody has asked for that, and whatever else is due tells it, too.
+    pub(crate) untold: bool,
 }
 
 impl Due {
@@ -49,12 +60,12 @@ impl Ledger {
     /// Nothing counted yet.
     pub(crate) fn new(usage: &Usage) -> Self {
         let asked = Asked::new(usage);
-        Self { urr: usage.urr, is_late: false, asked, packets: [0; 2], first_ns: None }
+        Self { urr: usage.urr, is_late: false, told_units: 0, asked, packets: [0; 2], first_ns: None }
     }
 
     /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
     pub(crate) fn carry(&mut self, old: &Self, count: &Count) {
-        self.packets = old.packets;
+        (self.packets, self.told_units) = (old.packets, old.told_units);
         self.first_ns = old.first_ns;
         match (&mut self.asked, &old.asked) {
             (Some(asked), Some(old)) => asked.carry(old, count),
@@ -75,7 +86,7 @@ impl Ledger {
 
     /// What is due with a packet that is not counted, as there is no quota for it.
     pub(crate) fn missed(&self, count: &Count) -> Due {
-        Due { start: self.asks(Asked::is_start_due), threshold: false, quota: self.is_end_untold(count) }
+        Due { start: self.asks(Asked::is_start_due), quota: self.is_end_untold(count), ..Due::default() }
     }
 
     /// Whether the quota is used up, and nobody was told.
@@ -97,6 +108,7 @@ impl Ledger {
             start: self.asks(Asked::is_start_due),
             threshold: !self.is_late && self.asks(|asked| asked.is_threshold_due(count)),
             quota: self.is_end_untold(count),
+            untold: self.told_units != units(count),
         };
         count.allow(self.left(count));
         due
@@ -158,8 +170,8 @@ impl Ledger {
     }
 
     /// The counts have been told: the next packet is looked at, for it is the first since then (TS 29.244 8.2.46).
-    pub(crate) const fn begin_interval(&mut self, count: &mut Count) {
-        self.first_ns = None;
+    pub(crate) fn begin_interval(&mut self, count: &mut Count) {
+        (self.first_ns, self.told_units) = (None, units(count));
         count.look_at_next();
     }
 
@@ -207,13 +219,66 @@ impl Ledger {
         }
     }
 
-    /// Bytes that may be counted before the next look: the first packet is to be looked at, and folding alone asks for one in every 4 GiB.
+    /// Bytes that may be counted before the next look: the first packet is to be looked at.
     fn left(&self, count: &Count) -> u32 {
         if self.first_ns.is_none() {
             return 0;
         }
         let nearest = self.asked.as_ref().map_or(NEVER, |asked| asked.left(count, !self.is_late));
+        let nearest = nearest.min(untold_left(count));
         // The packet that reaches a mark is to be looked at, so one octet less may pass.
         u32::try_from(nearest.saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+}
+
+/// What was counted, in units of [`UNTOLD_MAX`]; it runs over.
+fn units(count: &Count) -> u16 {
+    let [uplink, downlink] = count.bytes();
+    ((uplink + downlink) >> UNTOLD_SHIFT) as u16
+}
+
+/// Bytes until the next unit, or a little more.
+fn untold_left(count: &Count) -> u64 {
+    let [uplink, downlink] = count.bytes();
+    (UNTOLD_MAX - (uplink + downlink) % UNTOLD_MAX).max(UNTOLD_SLACK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rules::{DroppedDownlink, Volume};
+
+    /// Of packets both ways that nobody asks about.
+    #[test]
+    fn what_is_told_of_unasked_is_never_far_behind_and_seldom_looked_at() {
+        let mut ledger = Ledger::new(&Usage {
+            urr: UrrId(1),
+            threshold: Volume::default(),
+            quota: Volume::default(),
+            quota_grant: 0,
+            dropped_downlink: DroppedDownlink::default(),
+            start_of_traffic: None,
+            before_qos: false,
+            inactive: false,
+        });
+        let mut count = Count::ZERO;
+        let (mut looks, mut told, mut all) = (0, vec![0], 0);
+        for packet in 0..100_000_u32 {
+            let (direction, bytes) =
+                (if packet % 5 == 0 { Direction::Uplink } else { Direction::Downlink }, 1_400);
+            all += u64::from(bytes);
+            if !count.add(direction, bytes, 1) {
+                looks += 1;
+                let due = ledger.count(&mut count, (direction, (1, bytes)), 1);
+                assert_eq!(due, Due { untold: due.untold, ..Due::default() });
+                if due.untold {
+                    told.push(all);
+                    ledger.begin_interval(&mut count);
+                }
+            }
+            assert!(all - told[told.len() - 1] <= UNTOLD_MAX + UNTOLD_SLACK, "{packet}");
+        }
+        assert_eq!(told.len() as u64 - 1, all / UNTOLD_MAX);
+        assert!(looks < 12 * told.len(), "{looks} looks, told {} times", told.len());
     }
 }

@@ -88,6 +88,33 @@ fn what_was_answered_to_a_query_is_not_told_again() {
     assert_eq!(telling.tell(2 * INTERVAL_MS), []);
 }
 
+/// Who uses much in no time is told of before its turn comes.
+#[test]
+fn what_is_much_is_told_before_the_interval_is_over() {
+    const PACKETS: usize = 13_000;
+    let mut telling = Telling::of(2, 1);
+    let mut frame = to_user(1);
+    frame.resize(14 + 1_400, 0);
+    let ip = packet::ipv4::Header::new([203, 0, 113, 80].into(), [10, 60, 0, 1].into(), 17, 1_380).unwrap();
+    ip.write(&mut frame[14..]).unwrap();
+    let told: Vec<_> = (0..2 * PACKETS / 100)
+        .flat_map(|_| {
+            (0..100).for_each(|_| telling.bench.receive(N6, &frame));
+            telling.bench.worker.turn(telling.bench.now_ns);
+            telling.bench.engine.poll(telling.now_ms)
+        })
+        .collect();
+    let bytes = |notice: &Notice| match notice {
+        Notice::InterimUsage { counts } => {
+            counts.iter().map(|(_, counts)| counts.downlink_bytes).sum::<u64>()
+        }
+        other => panic!("{other:?}"),
+    };
+    let [one, two] = &told[..] else { panic!("{told:?}") };
+    let all = 2 * PACKETS as u64 * 1_400;
+    assert!(bytes(one) > 16_000_000 && bytes(two) > bytes(one) + 16_000_000 && bytes(two) <= all, "{told:?}");
+}
+
 /// Many sessions, of more URRs than an answer has room for.
 #[test]
 fn all_urrs_of_all_sessions_have_their_turn() {

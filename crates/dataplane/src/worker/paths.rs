@@ -81,7 +81,7 @@ impl<P: Port> Worker<P> {
     pub(crate) fn crowd_usage(&mut self, count: usize) {
         let used = crate::state::Used {
             seid: rules::Seid(999),
-            cause: dplink::UsageCause::StartOfTraffic(None),
+            cause: Some(dplink::UsageCause::StartOfTraffic(None)),
             counts: dplink::UsageCounts::default(),
         };
         self.state.used.resize(count, used);
