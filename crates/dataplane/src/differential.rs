@@ -43,10 +43,20 @@ enum Packets {
 /// With pauses in which users save up what they may catch up on, and nothing of what expires within a second.
 #[test]
 fn who_was_silent_catches_up_as_the_reference_says() {
+    compare_with_pauses((&Crew::default(), false));
+}
+
+/// What passed within the last second goes along.
+#[test]
+fn who_was_silent_catches_up_wherever_its_session_moves() {
+    compare_with_pauses((&Crew::of(3), true));
+}
+
+fn compare_with_pauses(how: (&Crew, bool)) {
     let scope = Scope { twin_tunnels: false, parts: false, damage: false, ..Scope::ALL };
     let (first, worlds) = (number("FIRST", 0), number("WORLDS", 100));
     for seed in first..first + worlds {
-        let mut pair = Pair::with_pauses(seed, scope);
+        let mut pair = Pair::with_pauses(seed, scope, how);
         let random = &mut Random::seed_from_u64(seed);
         for done in 0..PACKETS {
             if done % PAUSE_EVERY == 0 {

@@ -42,18 +42,18 @@ impl Pair {
             // Each worker lets as many wait.
             world.setup.held_per_neighbour = PACKETS;
         }
-        if moves || at_once > 1 {
-            // What passed lately stays behind, and which of a moment's packets finds a meter used up depends on their order.
+        if at_once > 1 {
+            // Which of a moment's packets finds a meter used up depends on their order.
             world.setup.catch_up_ns = 0;
         }
         Self::of(world, (crew, moves))
     }
 
     /// Where time may pass: nothing waits for what would be over within a second.
-    pub(super) fn with_pauses(seed: u64, scope: Scope) -> Self {
+    pub(super) fn with_pauses(seed: u64, scope: Scope, (crew, moves): (&Crew, bool)) -> Self {
         let mut world = World::within(seed, scope);
         world.setup.held_per_neighbour = 0;
-        Self::of(world, (&Crew::default(), false))
+        Self::of(world, (crew, moves))
     }
 
     fn of(world: World, (crew, moves): (&Crew, bool)) -> Self {

@@ -3,7 +3,7 @@
 use super::account::Rate;
 use super::apart::Apart;
 use super::installation::Installation;
-use super::recent::MeterWay;
+use super::recent::{MeterWay, Second};
 use super::session::{Names, Session};
 use super::sessions::{Sessions, find_near};
 use rules::{Direction, QerId};
@@ -145,6 +145,43 @@ impl Sessions {
             for direction in BOTH {
                 self.recent.take_up(way(at, apart, direction), (number, direction));
             }
+        }
+    }
+
+    /// How many of a session's meters, each way by itself, have a last second that would go along.
+    pub(super) fn seconds(&self, session: &Session) -> usize {
+        let (base, places) = (session.run.base, 0..session.accounts.len() as u16);
+        let ways = places.flat_map(|place| {
+            let apart = self.cells.account(base, place).rate.stands_for();
+            BOTH.map(|direction| way((base, place), apart, direction))
+        });
+        ways.filter(|way| self.recent.knows(*way)).count()
+    }
+
+    /// A session leaves for another worker, and as many of its meters' last seconds with it as there is room for.
+    pub(super) fn carry_seconds_off(&mut self, session: &Session, seconds: &mut [Second]) {
+        let base = session.run.base;
+        let mut free = seconds.iter_mut();
+        let mut next = free.next();
+        for place in 0..session.accounts.len() as u16 {
+            let apart = self.cells.account(base, place).rate.stands_for();
+            for direction in BOTH {
+                let Some(second) = &mut next else { return };
+                if self.recent.carry_off(way((base, place), apart, direction), second) {
+                    second.of = Some((place, direction));
+                    next = free.next();
+                }
+            }
+        }
+    }
+
+    /// They are here, as the meters are by now.
+    pub(super) fn adopt_seconds(&mut self, new: &Installation, seconds: &mut [Second], now_ns: u64) {
+        let Some(session) = &new.session else { return };
+        for second in seconds {
+            let Some((place, direction)) = second.of.take() else { continue };
+            let apart = new.accounts.get(usize::from(place)).and_then(|account| account.rate.stands_for());
+            self.recent.adopt(way((session.run.base, place), apart, direction), second, now_ns);
         }
     }
 

@@ -10,6 +10,7 @@ use super::flow_key::FlowKey;
 use super::installation::{Installation, Refusal, Unwanted};
 use super::lists::WholeStep;
 use super::peers::{Name, PeerIndex};
+use super::recent::Second;
 use super::redirections::{REDIRECTIONS_OF_USER, Redirection};
 use super::session::{Key, Session, SessionIndex, instance_of};
 use super::sessions::Sessions;
@@ -28,6 +29,9 @@ pub(crate) const LEARNED_MAX: usize = 2_048;
 
 /// Flows that may begin to wait from when the session is looked at until it goes, 4.5 kB each.
 const SOME_WAITERS: usize = 32;
+
+/// Meters that may be met beyond their rates for the first time from when the session is looked at until it goes, 1.2 kB each.
+const SOME_SECONDS: usize = 8;
 
 /// Why a session stays where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +63,8 @@ pub(crate) struct Shape {
     accounts: usize,
     peers: usize,
     aparts: usize,
+    /// Meters, each way by itself, of whose last second something is known.
+    seconds: usize,
     /// Flows that wait to be of an application.
     waiting: usize,
     /// It has rules for applications, and there are content rules.
@@ -103,6 +109,8 @@ pub(crate) struct Parcel {
     pub(crate) peers: Vec<Option<Name>>,
     pub(crate) accounts: Vec<Account>,
     pub(crate) aparts: Vec<(u16, Apart)>,
+    /// As many as may be filled.
+    pub(crate) seconds: Vec<Second>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) redirections: Vec<Redirection>,
     pub(crate) waiters: Vec<Waiter>,
@@ -129,6 +137,7 @@ impl Parcel {
             peers: Vec::new(),
             accounts: Vec::new(),
             aparts: Vec::new(),
+            seconds: Vec::new(),
             connections: Vec::new(),
             redirections: Vec::new(),
             waiters: Vec::new(),
@@ -140,11 +149,13 @@ impl Parcel {
 
     /// Makes room for what was found to be there.
     pub(crate) fn make_room(&mut self, connections: usize) {
-        let Shape { steps, accounts, aparts, waiting, enriches, readdresses, asks, .. } = self.shape;
+        let Shape { steps, accounts, aparts, seconds, waiting, enriches, readdresses, asks, .. } = self.shape;
         self.steps.reserve_exact(steps);
         self.peers.reserve_exact(steps);
         self.accounts.reserve_exact(accounts);
         self.aparts.reserve_exact(aparts);
+        let seconds = (seconds + SOME_SECONDS).min(2 * accounts);
+        self.seconds = std::iter::repeat_with(Second::empty).take(seconds).collect();
         self.connections.reserve_exact(if enriches { connections } else { 0 });
         self.redirections.reserve_exact(if readdresses { REDIRECTIONS_OF_USER } else { 0 });
         // Some may begin until it goes.
@@ -311,8 +322,9 @@ impl State {
             return None;
         };
         let Self { sessions, ports, routes, .. } = self;
-        let place = (expected, self.now_ns);
-        parcel.spent = Some(sessions.unpack(installation, place, |peer| Self::way(ports, routes, peer)));
+        let (place, seconds) = ((expected, self.now_ns), &mut parcel.seconds[..]);
+        parcel.spent =
+            Some(sessions.unpack((installation, seconds), place, |peer| Self::way(ports, routes, peer)));
         self.owe_late(expected.index);
         for connection in parcel.connections.drain(..) {
             self.connections.adopt(connection, self.now_ns);
@@ -353,6 +365,7 @@ impl Sessions {
         let mut shape = Shape {
             steps: session.places.into(),
             accounts: session.accounts.len(),
+            seconds: self.seconds(session),
             peers: steps().filter(|step| step.peer.is_some()).count(),
             waiting: session.waiting.into(),
             enriches: steps().any(|step| step.kind == Kind::Enrich),
@@ -417,6 +430,7 @@ impl Sessions {
             }
             parcel.accounts.push(account);
         }
+        self.carry_seconds_off(&session, &mut parcel.seconds);
         self.give_back(&session, index.0);
         parcel.session = Some(session);
     }
@@ -424,7 +438,7 @@ impl Sessions {
     /// Puts a session in force where room was kept for it.
     fn unpack(
         &mut self,
-        mut new: Box<Installation>,
+        (mut new, seconds): (Box<Installation>, &mut [Second]),
         (expected, now_ns): (Expected, u64),
         way: impl Fn(Name) -> Option<super::Way>,
     ) -> Box<Installation> {
@@ -432,6 +446,7 @@ impl Sessions {
             (session.run, session.waiting) = (expected.run, 0);
         }
         self.enter_aparts(None, &mut new, now_ns);
+        self.adopt_seconds(&new, seconds, now_ns);
         self.fill(expected.index.0, &mut new, way);
         new
     }

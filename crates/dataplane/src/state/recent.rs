@@ -6,11 +6,15 @@
 //! Packets within their rates do not touch this: what passed is marked when a packet is beyond its rate, some dozen times a
 //! second. Between two such looks, however long, only what the rate gives can have passed.
 
+mod along;
+
 use super::account::Pace;
 use super::cost::Cost;
 use super::table::Table;
 use rules::Direction;
 use std::collections::VecDeque;
+
+pub(crate) use along::Second;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Marks in a second, of those that have a time to themselves.
@@ -64,6 +68,11 @@ struct Past {
 }
 
 impl Past {
+    /// With room for all marks there may be.
+    fn empty() -> Self {
+        Self { way: MeterWay(0), cost: Cost::NONE, marks: VecDeque::with_capacity(MARKS_MAX) }
+    }
+
     /// Notes how much has passed, at a time as marks have it and as the pace has.
     fn look(&mut self, now_ns: u64, (clock_ns, pace): (u64, Pace)) {
         let now = Mark { at_ns: now_ns, passed: pace.passed() };
@@ -133,11 +142,10 @@ impl Recent {
 
     /// With room for so many.
     pub(crate) fn new(meters: usize, catch_up_ns: u64) -> Self {
-        let empty = || Past { way: MeterWay(0), cost: Cost::NONE, marks: VecDeque::with_capacity(MARKS_MAX) };
         Self {
             catch_up_ns,
             places: Table::new(meters),
-            pasts: (0..meters).map(|_| empty()).collect(),
+            pasts: (0..meters).map(|_| Past::empty()).collect(),
             looked_ns: vec![0; meters].into(),
             given: 0,
             next: 0,

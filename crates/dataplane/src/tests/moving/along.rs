@@ -89,6 +89,47 @@ fn rates_and_quotas_go_on_where_they_stood() {
     assert_eq!(passed[0], passed[1]);
 }
 
+/// Of a user who sends much more than its rate and is silent in between, as TCP is: the bytes that have passed after
+/// each millisecond, where its session moves every so many of them.
+fn passed_after_each_ms(qer: &rules::Qer, moves_every: Option<u64>) -> Vec<u64> {
+    let mut rules = rules(S);
+    rules.qers[0] = rules::Qer { id: rules.qers[0].id, ..qer.clone() };
+    let mut team = with(2, S, rules);
+    let mut passed = vec![0];
+    for ms in 0..2_000 {
+        team.now_ns += 1_000_000;
+        if moves_every.is_some_and(|every| ms % every == every - 1) {
+            team.carry(S, 1 - team.owner(S));
+        }
+        if ms % 500 < 300 {
+            (0..8).for_each(|port| team.receive(0, N3, &from_user(S, address(S), port)));
+        }
+        let left = (0..3).map(|turn| team.step(turn, &mut Vec::new()).1.len() as u64).sum::<u64>();
+        passed.push(passed[ms as usize] + 28 * left);
+    }
+    passed
+}
+
+/// It has its second's worth, and not a packet more or less, wherever and however often its session goes.
+#[test]
+fn the_last_second_of_a_rate_goes_along() {
+    let rate = BitRates { uplink_kbps: 400, downlink_kbps: 400 };
+    let plain = rules::Qer { mbr: Some(rate), ..rules(S).qers.remove(0) };
+    let uplink = Some(rules::PacketRate { packets: 60_000, window_s: 60 });
+    let packet_rates = rules::PacketRates { uplink, downlink: None };
+    let apart = rules::Qer { packet_rates, ..plain.clone() };
+    for qer in [plain, apart] {
+        let stayed = passed_after_each_ms(&qer, None);
+        // What one was silent for is caught up.
+        let in_second = |from: usize| stayed[from + 1_000] - stayed[from];
+        let most = (500..1_000).map(in_second).max().unwrap();
+        assert!((45_000..=50_100).contains(&most), "{most}");
+        for every in [100, 333, 700] {
+            assert!(stayed == passed_after_each_ms(&qer, Some(every)), "moved every {every} ms");
+        }
+    }
+}
+
 /// Numbers of a connection into which something was put are right on both sides wherever its session is.
 #[test]
 fn connections_with_a_field_in_them_go_along() {
