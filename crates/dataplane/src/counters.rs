@@ -1,9 +1,11 @@
 //! What a worker counts.
 
+use crate::fair_share::{GaveWay, NAMED_MAX};
 use crate::frame::PortIndex;
 use crate::graph::NodeId;
 use crate::port::CLASSES_MAX;
 use crate::state::{ContentCounts, PathCounts};
+use arrayvec::ArrayVec;
 use dplink::{Books, NodeStatistics};
 
 macro_rules! drop_reasons {
@@ -250,6 +252,8 @@ pub struct Counters {
     pub content: ContentCounts,
     /// By [`DropReason`].
     pub drops: [u64; DropReason::ALL.len()],
+    /// Users of whom [`DropReason::UserShare`] was.
+    pub gave_way: ArrayVec<GaveWay, NAMED_MAX>,
     /// By [`NodeId`].
     pub nodes: [NodeCounters; NodeId::ALL.len()],
     /// By port.
@@ -272,6 +276,7 @@ impl Counters {
             paths: PathCounts::default(),
             content: ContentCounts::default(),
             drops: [0; DropReason::ALL.len()],
+            gave_way: ArrayVec::new(),
             nodes: [NodeCounters::default(); NodeId::ALL.len()],
             ports: vec![PortCounters::default(); ports],
         }
@@ -288,6 +293,7 @@ impl Counters {
         self.paths = other.paths;
         self.content = other.content;
         self.drops = other.drops;
+        self.gave_way.clone_from(&other.gave_way);
         self.nodes = other.nodes;
         self.ports.copy_from_slice(&other.ports);
     }

@@ -6,7 +6,12 @@
 //!
 //! Nobody gives way to nobody: where all that comes is of users with more than their share, nothing is gained by it.
 
+mod named;
+
 use arrayvec::ArrayVec;
+use named::Named;
+
+pub use named::{GaveWay, NAMED_MAX};
 
 /// A user may have one part in so many of a worker's time before it gives way to others.
 const SHARE: u64 = 8;
@@ -34,12 +39,16 @@ type Part = (u64, u64);
 #[derive(Clone, Copy, Debug)]
 struct Heavy {
     user: u64,
+    /// What is dropped says so; keys of users do not.
+    is_ipv6: bool,
     /// Of [`ALL`] packets, how many pass.
     passes: u64,
     /// What is left of that from the packets before.
     credit: u64,
     /// Packets dropped in this period.
     dropped: u64,
+    /// Of these, those that are noted under its name.
+    noted: u64,
 }
 
 /// One worker's.
@@ -54,13 +63,14 @@ pub(crate) struct FairShare {
     /// taken less by that at most.
     seen: [Part; PLACES],
     heavy: ArrayVec<Heavy, HEAVY_MAX>,
+    named: Named,
 }
 
 impl FairShare {
     /// Nobody gives way.
     pub(crate) fn new() -> Self {
-        let heavy = ArrayVec::new();
-        Self { turns: 0, full: 0, is_full: false, came: 0, seen: [(0, 0); PLACES], heavy }
+        let (heavy, named) = (ArrayVec::new(), Named::default());
+        Self { turns: 0, full: 0, is_full: false, came: 0, seen: [(0, 0); PLACES], heavy, named }
     }
 
     /// A turn begins; it `is_full` where a port had as much as may come of it in one.
@@ -102,7 +112,7 @@ impl FairShare {
 
     /// Whether a user's packet goes on, in a turn of which some are to be dropped.
     #[inline]
-    pub(crate) fn passes(&mut self, user: u64) -> bool {
+    pub(crate) fn passes(&mut self, (user, is_ipv6): (u64, bool)) -> bool {
         let Some(heavy) = self.heavy.iter_mut().find(|heavy| heavy.user == user) else { return true };
         heavy.credit += heavy.passes;
         if heavy.credit >= ALL {
@@ -110,11 +120,28 @@ impl FairShare {
             return true;
         }
         heavy.dropped += 1;
+        heavy.is_ipv6 = is_ipv6;
         false
+    }
+
+    /// Who gave way until now.
+    pub(crate) fn gave_way(&mut self) -> ArrayVec<GaveWay, NAMED_MAX> {
+        self.note_names();
+        self.named.all()
+    }
+
+    /// Notes what was dropped since that was done last.
+    fn note_names(&mut self) {
+        let Self { heavy, named, .. } = self;
+        for heavy in heavy.iter_mut().filter(|heavy| heavy.dropped > heavy.noted) {
+            named.note((heavy.user, heavy.is_ipv6), heavy.dropped - heavy.noted);
+            heavy.noted = heavy.dropped;
+        }
     }
 
     /// A period is over.
     fn judge(&mut self) {
+        self.note_names();
         let is_overloaded = self.full * 4 >= self.turns * 3;
         match is_overloaded {
             true => self.give_way(),
@@ -122,7 +149,7 @@ impl FairShare {
         }
         (self.turns, self.full, self.came) = (0, 0, 0);
         self.seen = [(0, 0); PLACES];
-        self.heavy.iter_mut().for_each(|heavy| heavy.dropped = 0);
+        self.heavy.iter_mut().for_each(|heavy| (heavy.dropped, heavy.noted) = (0, 0));
     }
 
     /// Fewer packets of those who take more than their share pass, down to that share.
@@ -147,7 +174,7 @@ impl FairShare {
             let known = before.iter().find(|heavy| heavy.user == user);
             let (passes, credit) = known.map_or((ALL, 0), |heavy| (heavy.passes, heavy.credit));
             let passes = (passes * 3 / 4).max(least(part)).min(ALL);
-            self.heavy.push(Heavy { user, passes, credit, dropped: 0 });
+            self.heavy.push(Heavy { user, is_ipv6: false, passes, credit, dropped: 0, noted: 0 });
         }
     }
 
@@ -222,7 +249,7 @@ mod tests {
             fair.turn(count == BURST);
             for (at, user) in queue.drain(..count).enumerate() {
                 let name = user as u64 + 1;
-                if fair.is_thinning() && !fair.passes(name) {
+                if fair.is_thinning() && !fair.passes((name, false)) {
                     fates[user].dropped += 1;
                     time += DROP_COST;
                     continue;
@@ -281,7 +308,11 @@ mod tests {
             }
         };
         (0..10 * PERIOD).for_each(|_| turn(&mut fair, true));
-        assert!(fair.is_thinning() && (0..100).any(|_| !fair.passes(7)) && (0..100).all(|_| fair.passes(80)));
+        assert!(
+            fair.is_thinning()
+                && (0..100).any(|_| !fair.passes((7, false)))
+                && (0..100).all(|_| fair.passes((80, false)))
+        );
         (0..100 * PERIOD).for_each(|_| turn(&mut fair, false));
         turn(&mut fair, true);
         assert!(!fair.is_thinning());
@@ -310,7 +341,7 @@ mod tests {
         for _ in 0..5 * PERIOD {
             fair.turn(true);
             for (at, number) in packets.by_ref().take(256).enumerate() {
-                assert!(!fair.is_thinning() || fair.passes(1 + number / 332));
+                assert!(!fair.is_thinning() || fair.passes((1 + number / 332, false)));
                 if fair.first_sample() == Some(at % SAMPLED) {
                     fair.sample(1 + number / 332, LONG_WAY);
                 }

@@ -43,6 +43,7 @@ pub use config::{Config, ConfigError, Echo, Limits, PolicyConfig, PortConfig, Ro
 pub use content::{ChargingKey, ContentError, ContentRules};
 pub use counters::{Counters, DropReason, NodeCounters, PortCounters};
 pub use engine::{Directors, Engine, EngineError, Lead};
+pub use fair_share::{GaveWay, NAMED_MAX};
 pub use frame::VECTOR;
 pub use graph::NodeId;
 pub use port::{CLASSES_MAX, Port};

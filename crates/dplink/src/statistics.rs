@@ -125,6 +125,9 @@ pub struct WorkerStatistics {
     pub nodes: Vec<NodeStatistics>,
     /// Drops by reason; reasons that never occurred are left out.
     pub drops: Vec<(String, u64)>,
+    /// Users that gave way to others last, 16 at most, and how many packets of each were dropped for that: by its IPv4 address, or the
+    /// first address of its /64.
+    pub gave_way: Vec<(IpAddr, u64)>,
 }
 
 /// What content rules found out about flows, since the worker started.

@@ -242,6 +242,7 @@ mod tests {
             books: Books { received: 10, dropped: 10, ..Books::default() },
             nodes: vec![NodeStatistics { name: "far".to_owned(), vectors: 1, packets: 10, cycles: 250 }],
             drops: vec![("no_pdr".to_owned(), 10)],
+            gave_way: vec![],
         };
         Statistics { uptime_ms: 2_500, sessions: 2, ports: vec![port], workers: vec![worker], idle: vec![] }
     }

@@ -33,6 +33,7 @@ pub(super) fn statistics() -> Statistics {
         books: Books { received: 10, dropped: 10, ..Books::default() },
         nodes: vec![node("classify", 4, 10, 250), node("urr", 0, 0, 0), node("far", 4, 10, 750)],
         drops: vec![("no_pdr".to_owned(), 3), ("no_session".to_owned(), 7)],
+        gave_way: vec![],
     };
     Statistics { uptime_ms: 2_000, sessions: 2, ports: vec![port], workers: vec![worker], idle: vec![] }
 }

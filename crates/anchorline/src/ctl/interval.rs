@@ -56,6 +56,12 @@ fn subtract_worker(now: &mut WorkerStatistics, then: &WorkerStatistics) {
         subtract(count, before.map_or(0, |(_, count)| *count));
     }
     now.drops.retain(|(_, count)| *count > 0);
+    for (user, count) in &mut now.gave_way {
+        let before = then.gave_way.iter().find(|(name, _)| name == user).map_or(0, |(_, count)| *count);
+        // Of one that was told no more for a time, the count began anew.
+        *count = count.checked_sub(before).unwrap_or(*count);
+    }
+    now.gave_way.retain(|(_, count)| *count > 0);
 }
 
 fn subtract_books(now: &mut Books, then: &Books) {
@@ -96,6 +102,16 @@ mod tests {
         assert_eq!((interval.uptime_ms, interval.sessions, interval.ports[0].received), (500, 9, 4));
         assert_eq!((interval.workers[0].nodes[0].packets, interval.workers[0].nodes[0].cycles), (4, 0));
         assert_eq!(interval.workers[0].drops, [("no_session".to_owned(), 5)]);
+    }
+
+    #[test]
+    fn who_gave_way_in_the_interval_is_told_and_nobody_else() {
+        let (mut then, mut now) = (statistics(), statistics());
+        let user = |number| std::net::IpAddr::from([10, 60, 0, number]);
+        then.workers[0].gave_way = vec![(user(1), 5), (user(2), 5), (user(3), 5)];
+        now.workers[0].gave_way = vec![(user(1), 5), (user(2), 7), (user(3), 1), (user(4), 6)];
+        let told = since(now, &then).unwrap().workers.remove(0).gave_way;
+        assert_eq!(told, [(user(2), 2), (user(3), 1), (user(4), 6)]);
     }
 
     #[test]

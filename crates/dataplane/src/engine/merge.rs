@@ -2,6 +2,7 @@
 
 use crate::config::PortConfig;
 use crate::counters::Counters;
+use crate::fair_share::GaveWay;
 use crate::graph::NodeId;
 use crate::port::CLASSES_MAX;
 use crate::state::ContentCounts;
@@ -78,6 +79,7 @@ fn worker(counters: &Counters, sessions: u64) -> WorkerStatistics {
         books: counters.books(),
         nodes: counters.named_nodes(),
         drops: counters.named_drops(),
+        gave_way: counters.gave_way.iter().map(|GaveWay { user, packets }| (*user, *packets)).collect(),
     }
 }
 

@@ -135,8 +135,7 @@ impl FlowKey {
     /// What all fragments of a packet have in common: later ones show no ports, and over IPv6 not what stands behind headers of the
     /// first one's.
     pub(crate) const fn of_packet(mut self) -> Self {
-        let is_ipv6 = self.words[4] >> VERSION_SHIFT & 0xf == 6;
-        let own = if is_ipv6 { FRAGMENT | 0xff } else { FRAGMENT };
+        let own = if self.is_ipv6() { FRAGMENT | 0xff } else { FRAGMENT };
         self.words[4] &= !own & ((1 << PORTS_SHIFT) - 1);
         self
     }
@@ -190,6 +189,16 @@ impl FlowKey {
     /// Whose flow it is: the user's IPv4 address, or its prefix of 64 bits.
     pub(crate) const fn user(&self) -> u64 {
         self.words[0]
+    }
+
+    /// The same, and whether it is of IPv6, which the number does not say.
+    #[inline]
+    pub(crate) const fn user_and_version(&self) -> (u64, bool) {
+        (self.words[0], self.is_ipv6())
+    }
+
+    const fn is_ipv6(&self) -> bool {
+        self.words[4] >> VERSION_SHIFT & 0xf == 6
     }
 
     /// For tables; senders who do not know `seed` cannot aim at one place.

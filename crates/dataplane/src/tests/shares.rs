@@ -4,7 +4,9 @@ use super::rates::uplink;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, N3, N6, rules};
 use crate::worker::BURST;
+use dplink::{Command, Notice};
 use packet::HeapBuffer;
+use std::net::IpAddr;
 
 /// The user that sends and gets more than all others, who are so many.
 const HEAVY: u8 = 101;
@@ -54,6 +56,14 @@ fn run(bench: &mut Bench, (port, frames): (usize, &[Vec<u8>]), turns: usize) -> 
     bench.worker.counters().drops[DropReason::UserShare as usize] - before
 }
 
+/// Who is said to have given way.
+fn named(bench: &mut Bench) -> Vec<(IpAddr, u64)> {
+    bench.engine.handle(Command::GetStatistics).unwrap();
+    let told = bench.settle();
+    let [Notice::Statistics(statistics)] = &told[..] else { panic!("{told:?}") };
+    statistics.workers[0].gave_way.clone()
+}
+
 /// Of the heavy user's, and of all others'.
 fn left(bench: &mut Bench, port: usize, user: impl Fn(&[u8]) -> u8) -> [usize; 2] {
     let sent = bench.sent(port);
@@ -82,6 +92,7 @@ fn while_turns_are_full_who_has_most_gives_way_and_others_lose_nothing() {
         let bytes: usize = frames.iter().map(Vec::len).sum();
         assert_eq!((port.received, port.received_bytes), ((BURST * turns) as u64, (bytes * turns) as u64));
         assert!(bench.worker.books().balanced());
+        assert_eq!(named(&mut bench), [(format!("10.60.0.{HEAVY}").parse().unwrap(), dropped as u64)]);
         // One packet less than may come in a turn: there is room.
         assert_eq!(run(&mut bench, (ports.0, &frames[1..]), turns), 0);
     }
@@ -92,5 +103,5 @@ fn a_user_alone_may_take_all_of_a_worker() {
     let mut bench = bench();
     let frames = burst(16, |user| with_sum(downlink(user)));
     assert_eq!(run(&mut bench, (N6, &frames), 3_000), 0);
-    assert_eq!(bench.sent(N3).len(), BURST * 3_000);
+    assert_eq!((bench.sent(N3).len(), named(&mut bench)), (BURST * 3_000, vec![]));
 }

@@ -275,6 +275,7 @@ impl<P: Port> Worker<P> {
         [self.counters.pdrs, self.counters.pdrs_most] = self.state.sessions.pdr_room();
         self.counters.paths = self.state.sessions.peers.counts(self.state.now_ns);
         self.counters.content = self.state.content.counts();
+        self.counters.gave_way = self.fair_share.gave_way();
         for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
             port.missed = lane.port.missed();
         }

@@ -23,7 +23,7 @@ impl<P: Port> Worker<P> {
             let (was_handed, is_urgent) = (at < before, (before..classless).contains(&at));
             at += 1;
             let user = match was_handed {
-                true => Some(packet.meta.key.user()),
+                true => Some(packet.meta.key.user_and_version()),
                 false if is_urgent => None,
                 false => user_of(state, packet),
             };
@@ -52,8 +52,8 @@ impl<P: Port> Worker<P> {
     }
 }
 
-/// Whose packet a frame carries, as its flow's key will say; `None` of what no user sends or gets, and of frames at fault.
-fn user_of<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u64> {
+/// Whose packet a frame carries, as its flow's key will say, and whether it is of IPv6; `None` of what no user sends or gets, and of frames at fault.
+fn user_of<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<(u64, bool)> {
     let Meta { port, source, .. } = packet.meta;
     let packet = packet.buffer.data().get(ethernet::LENGTH..)?;
     let (source, inner) = match in_tunnel(packet) {
@@ -62,10 +62,10 @@ fn user_of<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u64> {
     };
     let direction = source.direction();
     if let Some((key, ..)) = FlowKey::of_usual(inner, direction) {
-        return Some(key.user());
+        return Some(key.user_and_version());
     }
     let found = FiveTuple::parse(inner).ok()?;
-    Some(FlowKey::new(&found.tuple, direction).user())
+    Some(FlowKey::new(&found.tuple, direction).user_and_version())
 }
 
 /// The tunnel an IP packet is of, and what it carries.
