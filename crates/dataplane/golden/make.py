@@ -585,7 +585,8 @@ def ip6():
 if __name__ == "__main__":
     ethernet(), arp(), ip4(), icmp(), gtpu(), udp(), sessions(), steer(), enforcement(), content(), redirect(), readdress(), enrich(), ip6()
     import make6
+    import make_ecn
     import make_errors
     import make_frames
     import make_punt
-    make6.cases(), make_errors.errors(), make_frames.cases(), make_punt.cases()
+    make6.cases(), make_ecn.cases(), make_errors.errors(), make_frames.cases(), make_punt.cases()

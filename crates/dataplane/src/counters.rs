@@ -111,6 +111,9 @@ drop_reasons! {
     GtpuUnknownType = "gtpu_unknown_type",
     /// An Error Indication that lacks an information element, or an echo request without sequence number.
     GtpuIncomplete = "gtpu_incomplete",
+    /// A user's packet in a tunnel whose header a congested router has marked, and the packet's sender heeds no marks (RFC 6040 4.2); or
+    /// such a tunnel's datagram in fragments, of which others are of a peer that heeds none.
+    NotEct = "not_ect",
     /// A tunnel that leads to no session, and no Error Indication could be sent.
     NoTunnel = "no_tunnel",
     /// A packet to or from a user at an address that no session has.

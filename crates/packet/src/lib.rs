@@ -7,6 +7,7 @@ pub mod address;
 pub mod arp;
 mod buffer;
 pub mod checksum;
+pub mod ecn;
 pub mod ethernet;
 pub mod five_tuple;
 pub mod fragment;

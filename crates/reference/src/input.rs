@@ -2,6 +2,7 @@
 
 use crate::Reference;
 use crate::bytes::{checksum, octets, u16_at};
+use crate::congestion;
 use crate::detection::{Arrival, Tunnel};
 use crate::ethernet::{ARP, IPV4, IPV6, VLAN};
 use crate::frames;
@@ -170,7 +171,14 @@ impl Reference {
         }
         let address = to_us.header.destination;
         let f_teid = self.setup.canonical(FTeid { teid: Teid(message.teid), address });
-        let Some(session) = self.session_of_tunnel(f_teid) else {
+        let session = self.session_of_tunnel(f_teid);
+        let carries_frames = session.is_some_and(|session| self.carries_frames(session));
+        // What frames carry is not looked into.
+        let inner = match carries_frames {
+            true => message.payload.to_vec(),
+            false => congestion::out_of_tunnel(to_us.header.traffic_class, message.payload)?,
+        };
+        let Some(session) = session else {
             if !self.error_indications {
                 return Err(DropReason::NoTunnel);
             }
@@ -184,18 +192,22 @@ impl Reference {
             reflective: container.is_some_and(|container| container.reflective),
             paging_policy: container.and_then(|container| container.paging_policy),
         };
-        if self.sessions.get(session).is_some_and(|known| frames::carries_frames(&known.rules)) {
+        if carries_frames {
             let source = self.first_of_tunnel(session, f_teid).map(|pdr| pdr.pdi.source_interface);
             let (usual, instance) = self.port(to_us.port)?.network();
             let network = (source.unwrap_or(usual), instance);
-            return self.receive_frame_in_tunnel(session, (to_us.port, network, tunnel), message.payload);
+            return self.receive_frame_in_tunnel(session, (to_us.port, network, tunnel), &inner);
         }
-        let mut arrival = self.arrival(to_us.port, Some(tunnel), message.payload)?;
+        let mut arrival = self.arrival(to_us.port, Some(tunnel), &inner)?;
         // A port may serve tunnels of both sides.
         arrival.source =
             self.first_of_tunnel(session, f_teid).map_or(arrival.source, |pdr| pdr.pdi.source_interface);
         self.follow_first_fragment(&mut arrival);
         self.serve(session, &arrival)
+    }
+
+    fn carries_frames(&self, session: usize) -> bool {
+        self.sessions.get(session).is_some_and(|known| frames::carries_frames(&known.rules))
     }
 
     /// The PDR of highest precedence of a tunnel.

@@ -258,7 +258,11 @@ pub(crate) fn take_hop(packet: &mut [u8], header: &Header) {
 
 /// Sets the DSCP and leaves the two bits of ECN alone (RFC 2474, RFC 3168).
 pub(crate) fn set_dscp(packet: &mut [u8], header: &Header, dscp: u8) {
-    let class = dscp << 2 | header.traffic_class & 0b11;
+    set_traffic_class(packet, header, dscp << 2 | header.traffic_class & 0b11);
+}
+
+/// Sets the type of service, or traffic class.
+pub(crate) fn set_traffic_class(packet: &mut [u8], header: &Header, class: u8) {
     match header.source {
         IpAddr::V4(_) => put(packet, 1, &[class]),
         IpAddr::V6(_) => {

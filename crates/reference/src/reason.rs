@@ -87,6 +87,8 @@ drop_reasons! {
     GtpuUnknownType = "gtpu_unknown_type",
     /// An Error Indication that lacks an information element, or an echo request without sequence number.
     GtpuIncomplete = "gtpu_incomplete",
+    /// A user's packet that heeds no marks, in a tunnel marked by a congested router (RFC 6040 4.2), or such a datagram in fragments.
+    NotEct = "not_ect",
     /// A tunnel that leads to no session, and no Error Indication could be sent.
     NoTunnel = "no_tunnel",
     /// A plain packet to an address no session has.

@@ -2,6 +2,7 @@
 
 use crate::Reference;
 use crate::bytes::{checksum, u16_at};
+use crate::congestion;
 use crate::icmp::ToUs;
 use crate::ip::{self, UDP};
 use crate::outcome::{Fate, Outcome};
@@ -29,6 +30,7 @@ pub(crate) struct Datagram {
 /// A fragment: where it begins, whether others follow, and what it holds.
 #[derive(Clone, Debug)]
 struct Part {
+    traffic_class: u8,
     at: usize,
     more: bool,
     bytes: Vec<u8>,
@@ -91,11 +93,15 @@ impl Reference {
         };
         let waited = datagram.parts.len();
         let (units, more) = to_us.upper.fragment;
-        datagram.parts.push(Part { at: 8 * usize::from(units), more, bytes: to_us.payload().to_vec() });
+        let (at, bytes) = (8 * usize::from(units), to_us.payload().to_vec());
+        datagram.parts.push(Part { traffic_class: to_us.header.traffic_class, at, more, bytes });
+        let classes: Vec<u8> = datagram.parts.iter().map(|part| part.traffic_class).collect();
         // The others are of no use without a bad one, and not to be trusted with it.
         let (mut outcome, those) = match (datagram.makes_sense(), datagram.whole()) {
             (false, _) => (Err(DropReason::BadFragment).into(), Some(Fate::Dropped(DropReason::BadFragment))),
-            (true, Some(bytes)) => (self.receive_whole(to_us, &bytes).into(), Some(Fate::Consumed)),
+            (true, Some(bytes)) => {
+                (self.receive_whole(to_us, (&classes, &bytes)).into(), Some(Fate::Consumed))
+            }
             (true, None) => (Outcome::of(Fate::Gathered), None),
         };
         let known = self.datagrams.iter_mut().find(|known| is_it(known));
@@ -125,7 +131,12 @@ impl Reference {
 
     /// Identifications come again soon, so that fragments of two datagrams may meet: the checksum, where there is one,
     /// tells (RFC 4963).
-    fn receive_whole(&mut self, last: ToUs<'_>, datagram: &[u8]) -> Result<Outcome, DropReason> {
+    fn receive_whole(
+        &mut self,
+        last: ToUs<'_>,
+        (classes, datagram): (&[u8], &[u8]),
+    ) -> Result<Outcome, DropReason> {
+        let traffic_class = congestion::of_fragments(classes)?;
         let (source, destination) = (last.header.source, last.header.destination);
         let pseudo = match (source, destination) {
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
@@ -141,7 +152,7 @@ impl Reference {
         if datagram.len() < 8 || has_checksum && checksum(&[&pseudo, datagram]) != 0 {
             return Err(DropReason::UdpChecksum);
         }
-        let new = ip::New { protocol: UDP, traffic_class: 0, hops: 64 };
+        let new = ip::New { protocol: UDP, traffic_class, hops: 64 };
         let packet = ip::packet(source, destination, new, datagram);
         let header = ip::read(&packet).ok_or(DropReason::BadFragment)?;
         let upper = header.upper(&packet).ok_or(DropReason::BadFragment)?;

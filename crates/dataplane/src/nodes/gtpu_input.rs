@@ -8,7 +8,7 @@ use crate::frame::{FlowMarks, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::gtpu::{self, Malformed, Message, message_type};
-use packet::{Buffer, ipv6, protocol, udp};
+use packet::{Buffer, ecn, ipv4, ipv6, protocol, udp};
 
 /// The longest list of extension headers.
 const NOTIFICATION_MAX: usize = 32;
@@ -38,8 +38,10 @@ impl<B: Buffer> Node<B> for GtpuInput {
         packet.meta.source = state.source_of_tunnel(port, source, teid);
         packet.meta.qfi = message.pdu_session.map_or(Meta::NO_QFI, |container| container.qfi);
         packet.meta.marks = message.pdu_session.as_ref().map_or(FlowMarks::NONE, FlowMarks::of);
+        let outer = ecn::of(packet.buffer.data()).unwrap_or_default();
         match unwrap(packet, &message) {
             Some(()) => match behind_tunnel(state, &mut packet.meta) {
+                None if ecn::matters(outer) => pass_congestion_on(packet, outer),
                 None => Next::To(NodeId::UserInput),
                 Some(next) => next,
             },
@@ -101,6 +103,22 @@ fn unwrap<B: Buffer>(packet: &mut Packet<B>, message: &Message) -> Option<()> {
     packet.meta.outer = u8::try_from(outer).ok()?;
     packet.buffer.trim_front(outer)?;
     packet.buffer.truncate(message.total_length - message.header_length)
+}
+
+/// What routers on the tunnel's way have said of congestion goes on with the user's packet (RFC 6040 4.2), whatever comes next: another
+/// tunnel's header does not repeat it. Packets that are none go on, too, to where that is found out.
+#[cold]
+fn pass_congestion_on<B: Buffer>(packet: &mut Packet<B>, outer: u8) -> Next {
+    let bytes = packet.buffer.data_mut();
+    let is_sound = ipv4::Packet::parse(bytes).is_ok() || ipv6::Packet::parse(bytes).is_ok();
+    let Some(inner) = ecn::of(bytes).filter(|_| is_sound) else { return Next::To(NodeId::UserInput) };
+    match ecn::decapsulated(outer, inner) {
+        None => Next::drop(DropReason::NotEct),
+        Some(now) => {
+            ecn::set(bytes, now);
+            Next::To(NodeId::UserInput)
+        }
+    }
 }
 
 impl From<Malformed> for DropReason {

@@ -4,8 +4,8 @@ use super::answer::replace;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{DatagramName, Part, State, Useless};
-use packet::{Buffer, ipv4, ipv6, protocol, udp};
+use crate::state::{DatagramName, Part, State, Useless, Whole};
+use packet::{Buffer, ecn, ipv4, ipv6, protocol, udp};
 use std::net::IpAddr;
 
 pub(crate) struct Reassembly;
@@ -45,12 +45,13 @@ struct Fragment {
 }
 
 fn read(packet: &[u8]) -> Option<Fragment> {
+    let ecn = ecn::of(packet)?;
     if let Ok(ip) = ipv4::Packet::parse(packet) {
         return Some(Fragment {
             source: ip.source().into(),
             destination: ip.destination().into(),
             identification: ip.identification().into(),
-            part: Part { offset: ip.fragment_offset(), more: ip.more_fragments() },
+            part: Part { offset: ip.fragment_offset(), more: ip.more_fragments(), ecn },
         });
     }
     let ip = ipv6::Packet::parse(packet).ok()?;
@@ -59,26 +60,27 @@ fn read(packet: &[u8]) -> Option<Fragment> {
         source: ip.source().into(),
         destination: ip.destination().into(),
         identification: fragment.identification,
-        part: Part { offset: fragment.offset.into(), more: fragment.more },
+        part: Part { offset: fragment.offset.into(), more: fragment.more, ecn },
     })
 }
 
 /// Makes the buffer the whole packet; returns the bytes of its IP header. Identifications come again soon, so that
 /// fragments of two datagrams may meet: the checksum, where there is one, tells (RFC 4963).
-fn rebuild<B: Buffer>(buffer: &mut B, ends: (IpAddr, IpAddr), datagram: &[u8]) -> Result<u8, DropReason> {
-    let length = datagram.len();
+fn rebuild<B: Buffer>(buffer: &mut B, ends: (IpAddr, IpAddr), whole: Whole<'_>) -> Result<u8, DropReason> {
+    let (datagram, length) = (whole.bytes, whole.bytes.len());
+    let ecn = whole.ecn.whole().ok_or(DropReason::NotEct)?;
     let pseudo = match ends {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let header = ipv4::Header::new(source, destination, protocol::UDP, length);
             let mut bytes = [0; ipv4::LENGTH];
-            let written = header.and_then(|header| header.write(&mut bytes));
+            let written = header.and_then(|header| header.with_tos(ecn).write(&mut bytes));
             put(buffer, written, (&bytes, datagram))?;
             ipv4::pseudo_sum(source, destination, protocol::UDP, length)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let header = ipv6::Header::new(source, destination, protocol::UDP, length);
             let mut bytes = [0; ipv6::LENGTH];
-            let written = header.and_then(|header| header.write(&mut bytes));
+            let written = header.and_then(|header| header.with_traffic_class(ecn).write(&mut bytes));
             put(buffer, written, (&bytes, datagram))?;
             ipv6::pseudo_sum(source, destination, protocol::UDP, length)
         }

@@ -104,8 +104,8 @@ fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
 }
 
 /// What the headers of a tunnel have in common, as words of theirs and the bits of these that matter: EtherType, and IPv4
-/// without options...
-const FRONT: (u64, u64) = (IPV4 | 0x45 << 16, 0xff_ffff);
+/// without options that says nothing of congestion which the user's packet has to say, too ([`packet::ecn::matters`])...
+const FRONT: (u64, u64) = (IPV4 | 0x45 << 16, 0x01ff_ffff);
 /// ... whole, and UDP, from the 20th octet on...
 const WHOLE: (u64, u64) = ((protocol::UDP as u64) << 24, 0xff00_ff3f);
 /// ... for the port of GTP-U, from the 34th on...
@@ -177,6 +177,7 @@ mod tests {
         let usual = header[..6] == port.mac.0
             && short(12) == ethernet::IPV4
             && header[14] == 0x45
+            && !packet::ecn::matters(header[15])
             && short(20) & 0x3fff == 0
             && header[23] == protocol::UDP
             && header[30..34] == port.address.addr().octets()

@@ -8,6 +8,7 @@
 use super::flow_key::mix;
 use super::queues::Queues;
 use crate::frame::PortIndex;
+use packet::ecn::OfFragments;
 use rules::Direction;
 use std::net::IpAddr;
 
@@ -40,6 +41,16 @@ pub(crate) struct Part {
     pub(crate) offset: usize,
     /// Others follow.
     pub(crate) more: bool,
+    /// What its IP header says of congestion.
+    pub(crate) ecn: u8,
+}
+
+/// A datagram of which all fragments have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Whole<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// What their IP headers said of congestion.
+    pub(crate) ecn: OfFragments,
 }
 
 /// Why a fragment is of no use.
@@ -68,6 +79,7 @@ struct Datagram {
     since_ns: u64,
     /// Fragments that have come.
     parts: u64,
+    ecn: OfFragments,
     /// Bit n: the n-th unit is there.
     units: [u64; UNIT_WORDS],
     /// Known from the last fragment.
@@ -112,15 +124,16 @@ impl Fragments {
         }
     }
 
-    /// Takes a fragment in; returns the datagram's bytes where it is whole by it. They are forgotten with the next call.
+    /// Takes a fragment in; returns the datagram where it is whole by it. It is forgotten with the next call.
     pub(crate) fn take(
         &mut self,
         name: DatagramName,
         (part, bytes): (Part, &[u8]),
         now_ns: u64,
-    ) -> Result<Option<&[u8]>, Useless> {
+    ) -> Result<Option<Whole<'_>>, Useless> {
         self.expire(now_ns);
         let at = self.place_of(name, now_ns)?;
+        self.datagrams[at].ecn.add(part.ecn);
         match self.datagrams[at].put(part, bytes) {
             Some(None) => {
                 self.datagrams[at].parts += 1;
@@ -129,7 +142,8 @@ impl Fragments {
             }
             Some(Some(length)) => {
                 self.ended.whole += self.close(at);
-                Ok(self.datagrams[at].bytes.get(..length))
+                let Datagram { bytes, ecn, .. } = &self.datagrams[at];
+                Ok(bytes.get(..length).map(|bytes| Whole { bytes, ecn: *ecn }))
             }
             // The others are of no use without it, and not to be trusted with it.
             None => {
@@ -215,6 +229,7 @@ impl Datagram {
             name,
             since_ns: 0,
             parts: 0,
+            ecn: OfFragments::default(),
             units: [0; UNIT_WORDS],
             length: None,
             bytes: vec![0; BYTES].into(),
@@ -224,6 +239,7 @@ impl Datagram {
     fn begin(&mut self, name: DatagramName, since_ns: u64) {
         (self.name, self.since_ns, self.parts) = (name, since_ns, 0);
         (self.units, self.length) = ([0; UNIT_WORDS], None);
+        self.ecn = OfFragments::default();
     }
 
     /// `Some` of the length once it is whole; `None` where the fragment makes no sense in it.

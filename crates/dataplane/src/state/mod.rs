@@ -64,7 +64,7 @@ pub(crate) use exits::Exit;
 pub(crate) use flow_key::FlowKey;
 pub use flows::flow_table_bytes;
 pub(crate) use flows::{Ages, Beginning, Circumstances, Flows, Place, Said, Verdict};
-pub(crate) use fragments::{DatagramName, Ended, Fragments, Part, Useless};
+pub(crate) use fragments::{DatagramName, Ended, Fragments, Part, Useless, Whole};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal, Removal, Unwanted};
 pub(crate) use interim::Interim;

@@ -322,9 +322,10 @@ fn to_remote(ue: [u8; 4], protocol: u8) -> Vec<u8> {
     packet
 }
 
-/// What the packet itself is at fault for is not asked.
+/// What the packet itself is at fault for, or the header of its tunnel, is not asked.
 fn is_own_fault(end: &TraceEnd) -> bool {
-    let own_fault = ["ttl_expired", "mtu_exceeded", "user_packet_malformed", "not_our_mac", "ip_not_for_us"];
+    let own_fault =
+        ["ttl_expired", "mtu_exceeded", "user_packet_malformed", "not_our_mac", "ip_not_for_us", "not_ect"];
     matches!(end, TraceEnd::Dropped { reason } if own_fault.contains(&&**reason))
 }
 

@@ -45,8 +45,7 @@ pub(super) fn datagram_to_us(random: &mut Random, from: IpAddr, us: IpAddr, mess
         1..=20 => put(&mut datagram, 6, &[0, 0]),
         _ => {}
     }
-    let new =
-        ip::New { protocol: UDP, traffic_class: pick(random, [0, 0xb8]), hops: pick(random, [64, 1, 255]) };
+    let new = ip::New { protocol: UDP, traffic_class: outer_class(random), hops: pick(random, [64, 1, 255]) };
     if us.is_ipv6() && chance(random, 15) {
         let (protocol, payload) = user_packets::with_extensions(random, (UDP, 7), datagram);
         return ip::packet(from, us, ip::New { protocol, ..new }, &payload);
@@ -57,6 +56,17 @@ pub(super) fn datagram_to_us(random: &mut Random, from: IpAddr, us: IpAddr, mess
         damage::mend_checksum(random, &mut packet);
     }
     packet
+}
+
+/// The traffic class of a tunnel's header; now and then with what routers say of congestion.
+fn outer_class(random: &mut Random) -> u8 {
+    let drawn = random.random_range(0..100_u8);
+    let ecn = match drawn {
+        0..4 => 1 + drawn / 2,
+        4..8 => 3,
+        _ => 0,
+    };
+    ecn | if drawn % 2 == 0 { 0 } else { 0xb8 }
 }
 
 /// The container a PDR asks for, mostly; sequence numbers and other extension headers now and then.

@@ -1,6 +1,7 @@
 //! Fragments of datagrams to us: what is put together, what is given up, and whose.
 
 use super::*;
+use packet::ecn;
 use proptest::prelude::*;
 
 const DATAGRAMS: usize = 64;
@@ -15,7 +16,36 @@ fn from((side, host): (Direction, u8), identification: u32) -> DatagramName {
 }
 
 fn part(offset: usize, more: bool) -> Part {
-    Part { offset, more }
+    Part { offset, more, ecn: ecn::NOT_ECT }
+}
+
+/// As [`Fragments::take`], of which the octets.
+fn take<'a>(
+    fragments: &'a mut Fragments,
+    name: DatagramName,
+    part: (Part, &[u8]),
+    now_ns: u64,
+) -> Result<Option<&'a [u8]>, Useless> {
+    fragments.take(name, part, now_ns).map(|whole| whole.map(|whole| whole.bytes))
+}
+
+/// Of its fragments alone, not of those that were in its place before.
+#[test]
+fn what_fragments_say_of_congestion_is_the_datagrams() {
+    let mut fragments = Fragments::new(DATAGRAMS, 1);
+    let bytes = [7; 8];
+    for (first, last, expected) in [
+        (ecn::ECT_0, ecn::CE, Some(ecn::CE)),
+        (ecn::ECT_0, ecn::ECT_0, Some(ecn::ECT_0)),
+        (ecn::NOT_ECT, ecn::CE, None),
+        (ecn::NOT_ECT, ecn::NOT_ECT, Some(ecn::NOT_ECT)),
+    ] {
+        let first = Part { ecn: first, ..part(0, true) };
+        assert_eq!(fragments.take(name(1), (first, &bytes), 0), Ok(None));
+        let last = Part { ecn: last, ..part(8, false) };
+        let whole = fragments.take(name(1), (last, &bytes), 0).unwrap().unwrap();
+        assert_eq!((whole.bytes.len(), whole.ecn.whole()), (16, expected));
+    }
 }
 
 #[test]
@@ -30,9 +60,9 @@ fn what_makes_no_sense_is_forgotten_whole() {
         (part(0, false), 8),
     ] {
         let mut fragments = Fragments::new(DATAGRAMS, 1);
-        assert_eq!(fragments.take(name(1), (part(0, true), &all[..16]), 0), Ok(None));
+        assert_eq!(take(&mut fragments, name(1), (part(0, true), &all[..16]), 0), Ok(None));
         let (place, length) = second;
-        assert_eq!(fragments.take(name(1), (place, &all[..length]), 0), Err(Useless::Senseless));
+        assert_eq!(take(&mut fragments, name(1), (place, &all[..length]), 0), Err(Useless::Senseless));
         assert_eq!(
             (fragments.waiting(), fragments.free.len(), fragments.ended().senseless),
             (0, SIDES * DATAGRAMS, 1),
@@ -40,10 +70,10 @@ fn what_makes_no_sense_is_forgotten_whole() {
         );
     }
     let mut fragments = Fragments::new(DATAGRAMS, 1);
-    fragments.take(name(1), (part(32, false), &all[..8]), 0).unwrap();
-    assert_eq!(fragments.take(name(1), (part(24, false), &all[..8]), 0), Err(Useless::Senseless));
-    fragments.take(name(1), (part(32, true), &all[..8]), 0).unwrap();
-    assert_eq!(fragments.take(name(1), (part(0, false), &all[..8]), 0), Err(Useless::Senseless));
+    take(&mut fragments, name(1), (part(32, false), &all[..8]), 0).unwrap();
+    assert_eq!(take(&mut fragments, name(1), (part(24, false), &all[..8]), 0), Err(Useless::Senseless));
+    take(&mut fragments, name(1), (part(32, true), &all[..8]), 0).unwrap();
+    assert_eq!(take(&mut fragments, name(1), (part(0, false), &all[..8]), 0), Err(Useless::Senseless));
 }
 
 #[test]
@@ -52,19 +82,26 @@ fn the_limits_hold() {
     let first = (part(0, true), &[1; 8][..]);
     for host in 0..(DATAGRAMS / BY_SENDER) as u8 {
         for identification in 0..BY_SENDER as u32 {
-            assert_eq!(fragments.take(from((Direction::Uplink, host), identification), first, 5), Ok(None));
+            assert_eq!(
+                take(&mut fragments, from((Direction::Uplink, host), identification), first, 5),
+                Ok(None)
+            );
         }
     }
     let another = from((Direction::Uplink, 200), 1);
-    assert_eq!(fragments.take(another, first, 5), Err(Useless::Full), "of all");
+    assert_eq!(take(&mut fragments, another, first, 5), Err(Useless::Full), "of all");
     let beyond = from((Direction::Downlink, 200), 1);
-    assert_eq!(fragments.take(beyond, first, 5), Ok(None), "of the other side");
+    assert_eq!(take(&mut fragments, beyond, first, 5), Ok(None), "of the other side");
     assert_eq!((fragments.waiting(), fragments.ended()), (DATAGRAMS as u64 + 1, Ended::default()));
-    assert_eq!(fragments.take(name(99), first, 5 + PATIENCE_NS + 1), Ok(None));
+    assert_eq!(take(&mut fragments, name(99), first, 5 + PATIENCE_NS + 1), Ok(None));
     let ended = Ended { incomplete: DATAGRAMS as u64 + 1, ..Ended::default() };
     assert_eq!((fragments.waiting(), fragments.ended()), (1, ended), "the older ones are gone");
     let last = (part(8, false), &[1; 8][..]);
-    assert_eq!(fragments.take(name(1), last, 5 + PATIENCE_NS + 1), Ok(None), "and none is known of this one");
+    assert_eq!(
+        take(&mut fragments, name(1), last, 5 + PATIENCE_NS + 1),
+        Ok(None),
+        "and none is known of this one"
+    );
 }
 
 /// Which then has as many as before, and others have what they had.
@@ -73,17 +110,17 @@ fn a_senders_own_oldest_gives_way_and_no_other_ones() {
     let mut fragments = Fragments::new(DATAGRAMS, 1);
     let (first, last) = ((part(0, true), &[1; 8][..]), (part(8, false), &[1; 8][..]));
     let others = from((Direction::Uplink, 2), 0);
-    fragments.take(others, first, 0).unwrap();
+    take(&mut fragments, others, first, 0).unwrap();
     for identification in 0..BY_SENDER as u32 {
-        fragments.take(name(identification), first, 1).unwrap();
+        take(&mut fragments, name(identification), first, 1).unwrap();
     }
-    fragments.take(name(0), (part(16, true), &[1; 8]), 2).unwrap();
-    assert_eq!(fragments.take(name(99), first, 2), Ok(None));
+    take(&mut fragments, name(0), (part(16, true), &[1; 8]), 2).unwrap();
+    assert_eq!(take(&mut fragments, name(99), first, 2), Ok(None));
     let ended = Ended { incomplete: 2, ..Ended::default() };
     assert_eq!(fragments.ended(), ended, "all fragments of the oldest");
     assert_eq!(fragments.waiting(), BY_SENDER as u64 + 1);
     for whole in [others, name(1), name(99)] {
-        assert_eq!(fragments.take(whole, last, 3), Ok(Some(&[1; 16][..])), "{whole:?}");
+        assert_eq!(take(&mut fragments, whole, last, 3), Ok(Some(&[1; 16][..])), "{whole:?}");
     }
 }
 
@@ -92,10 +129,10 @@ fn a_senders_own_oldest_gives_way_and_no_other_ones() {
 fn on_a_full_side_too_the_own_oldest_gives_way() {
     let mut fragments = Fragments::new(DATAGRAMS, 1);
     for host in 0..DATAGRAMS as u8 {
-        fragments.take(from((Direction::Uplink, host), 1), (part(0, true), &[1; 8]), 0).unwrap();
+        take(&mut fragments, from((Direction::Uplink, host), 1), (part(0, true), &[1; 8]), 0).unwrap();
     }
-    assert_eq!(fragments.take(name(2), (part(0, true), &[1; 8]), 0), Ok(None));
-    assert_eq!(fragments.take(name(2), (part(8, false), &[1; 8]), 0), Ok(Some(&[1; 16][..])));
+    assert_eq!(take(&mut fragments, name(2), (part(0, true), &[1; 8]), 0), Ok(None));
+    assert_eq!(take(&mut fragments, name(2), (part(8, false), &[1; 8]), 0), Ok(Some(&[1; 16][..])));
     assert_eq!(fragments.ended(), Ended { whole: 1, incomplete: 1, ..Ended::default() });
 }
 
@@ -117,7 +154,7 @@ fn what_is_lost_on_the_way_costs_its_own_datagrams_alone() {
                 lost += 1;
                 continue;
             }
-            let taken = fragments.take(name(number), (part, &[1; 8]), u64::from(turn) * 10_000);
+            let taken = take(&mut fragments, name(number), (part, &[1; 8]), u64::from(turn) * 10_000);
             whole += u32::from(taken.unwrap().is_some());
         }
     }
@@ -138,7 +175,7 @@ proptest! {
         for (turn, (host, identification, unit, more)) in sent.into_iter().enumerate() {
             let part = part(unit * UNIT, more);
             let name = from(([Direction::Uplink, Direction::Downlink][turn % 2], host), identification);
-            taken += u64::from(fragments.take(name, (part, &[1; UNIT]), turn as u64 * gap_ns) == Ok(None));
+            taken += u64::from(take(&mut fragments, name, (part, &[1; UNIT]), turn as u64 * gap_ns) == Ok(None));
             let Ended { whole, senseless, incomplete } = fragments.ended();
             ended.whole += whole;
             ended.senseless += senseless;
@@ -166,9 +203,9 @@ proptest! {
         for (turn, number) in numbers.iter().enumerate() {
             let end = bytes.len().min((number + 1) * chunk);
             let part = part(number * chunk, number + 1 < count);
-            let other = fragments.take(name(2), (super::tests::part(turn * UNIT, true), &[0; UNIT]), 0);
+            let other = take(&mut fragments, name(2), (super::tests::part(turn * UNIT, true), &[0; UNIT]), 0);
             prop_assert_eq!(other, Ok(None));
-            let taken = fragments.take(name(1), (part, &bytes[number * chunk..end]), 0);
+            let taken = take(&mut fragments, name(1), (part, &bytes[number * chunk..end]), 0);
             let whole = (turn + 1 == count).then_some(&bytes[..]);
             prop_assert_eq!(taken, Ok(whole));
         }
