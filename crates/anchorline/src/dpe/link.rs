@@ -3,6 +3,8 @@
 mod ending;
 mod looks;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 use super::content::{Builder, Built};
 use super::exact::{self, Directors};

@@ -21,7 +21,7 @@ pub(super) const SMF: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 1);
 pub(super) const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
 
 /// Nothing comes, and nothing goes.
-struct Silence;
+pub(super) struct Silence;
 
 impl dataplane::Port for Silence {
     type Buffer = HeapBuffer;
