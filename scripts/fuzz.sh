@@ -12,6 +12,12 @@ cargo build --release --target x86_64-unknown-linux-gnu
 for name in ${ONLY:-pfcp_decode n4_node link_frames data_path dpi_stream dpi_datagram dpi_rules charging_files control_orders stored_records}; do
     mkdir -p "corpus/$name" "artifacts/$name"
     [ -d "seeds/$name" ] && seeds="seeds/$name" || seeds=
+    # Those of random worlds are of the worlds as they are today.
+    if [ "$name" = data_path ]; then
+        seeds="artifacts/${name}_seeds"
+        rm -rf "$seeds"
+        ANCHORLINE_WRITE_SEEDS="$seeds" "$target/x86_64-unknown-linux-gnu/release/$name"
+    fi
     echo "fuzz: $name for $seconds s"
     # shellcheck disable=SC2086
     "$target/x86_64-unknown-linux-gnu/release/$name" "corpus/$name" $seeds -artifact_prefix="artifacts/$name/" \

@@ -8,6 +8,8 @@
 mod place;
 #[path = "data_path/script.rs"]
 mod script;
+#[path = "data_path/seeds.rs"]
+mod seeds;
 #[path = "data_path/wire.rs"]
 mod wire;
 
@@ -80,7 +82,7 @@ impl Node {
     }
 }
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+fn run(bytes: &[u8]) {
     let script = Script::read(bytes);
     let mut node = Node::new(&script);
     script.steps.iter().for_each(|step| node.take(step));
@@ -88,7 +90,17 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         node.now_ns += 2_000_000_000;
         node.turn();
     }
-});
+}
+
+/// Where `ANCHORLINE_WRITE_SEEDS` names a folder, seeds are all that is made.
+fn write_seeds() {
+    if let Some(folder) = std::env::var_os("ANCHORLINE_WRITE_SEEDS") {
+        seeds::write(folder.as_ref());
+        std::process::exit(0);
+    }
+}
+
+libfuzzer_sys::fuzz_target!(init: { write_seeds() }, |bytes: &[u8]| run(bytes));
 
 /// Adds a frame that the script's world may see, or doubles one, or takes one out.
 fn mutate(script: &mut Script, random: &mut Random) {
