@@ -21,7 +21,8 @@ pub(crate) struct Renewal {
 impl State {
     /// Puts content rules in force; gives back what is no longer needed.
     pub(crate) fn load(&mut self, loading: Box<Loading>) -> Box<Loading> {
-        self.renewal = Some(Renewal { place: 0, next_ns: self.now_ns });
+        // Before there were rules, no flow was found to be of anything.
+        self.renewal = self.content.is_loaded().then_some(Renewal { place: 0, next_ns: self.now_ns });
         self.content.load(loading)
     }
 

@@ -57,10 +57,14 @@ fn look_up(connection: &mut Connection, host: &str) {
 }
 
 /// Other rules, in force for all.
-fn load(connection: &mut Connection, text: &str) {
+pub(super) fn load(connection: &mut Connection, text: &str) {
     let rules = content(text, 8, &connection.bench);
     connection.bench.engine.load(rules);
     connection.bench.settle();
+    pass_all_places(connection);
+}
+
+fn pass_all_places(connection: &mut Connection) {
     for _ in 0..TURNS {
         connection.bench.now_ns += 1_000_000;
         connection.bench.worker.turn(connection.bench.now_ns);
@@ -137,6 +141,18 @@ fn a_connection_with_requests_is_of_what_the_next_one_says() {
     connection.say(&get("one.example/"), 2);
     connection.answer(2);
     connection.check();
+}
+
+/// Nothing was known before there were rules.
+#[test]
+fn the_first_rules_have_no_flow_ask_anew() {
+    let mut connection = Connection::begin(FIRST, 1);
+    connection.say(&hello("one.example", false), 1);
+    go_on(&mut connection, 1);
+    let before = connection.packets_of(NodeId::Classify);
+    pass_all_places(&mut connection);
+    go_on(&mut connection, 1);
+    assert_eq!(connection.packets_of(NodeId::Classify), before);
 }
 
 /// One after the other: flows whose turn is yet to come go the usual way.
