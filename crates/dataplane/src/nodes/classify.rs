@@ -50,12 +50,13 @@ impl<B: Buffer> Node<B> for Classify {
         let Some(detected) = known else {
             return go_by(state, packet, &arrival, Detected::NOT_YET);
         };
-        // Of a connection with a resolver, every packet may have another lookup in it.
+        // Whatever else a packet is looked at for, a connection that begins with it has to be noted first. Of one with a resolver, every
+        // packet may have another lookup in it.
         if detected == Detected::NOT_YET
+            || begins_anew(state, packet, &found)
             || is_to_resolver(&arrival)
             || may_ask_again(&packet.meta, detected)
             || state.flows.asks_anew(packet.meta.flow()).is_some()
-            || begins_anew(state, packet, &found)
         {
             return Next::To(NodeId::Inspect);
         }

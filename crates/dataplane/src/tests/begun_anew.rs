@@ -3,6 +3,7 @@
 use super::content::{OTHER, in_service};
 use super::ech::hello;
 use super::redirect::{SERVER_FIRST, USER_FIRST, down, made, up};
+use super::reloads::load;
 use super::requests::{ACK, Connection, get};
 use crate::fixture::N3;
 use packet::tcp::flag;
@@ -61,6 +62,32 @@ fn so_it_is_where_the_session_s_rules_have_changed_since() {
     connection.shake_hands(2);
     connection.say(&say_hello("two.example"), 2);
     connection.answer(2);
+    connection.check();
+}
+
+/// The flow is to ask the new rules then, with whatever comes next.
+#[test]
+fn so_it_is_where_other_content_rules_are_in_force_since() {
+    let mut connection = of_service_1();
+    load(&mut connection, TEXT);
+    connection.numbers = AGAIN;
+    connection.shake_hands(2);
+    connection.say(&say_hello("two.example"), 2);
+    connection.answer(2);
+    connection.check();
+}
+
+/// Every packet of such a connection is looked at, for lookups.
+#[test]
+fn so_it_is_of_connections_to_the_port_of_resolvers() {
+    let mut connection = of_service_1();
+    connection.flow.destination_port = 53;
+    for (numbers, urr) in [((USER_FIRST, SERVER_FIRST), 1), (AGAIN, 2)] {
+        connection.numbers = numbers;
+        connection.shake_hands(urr);
+        connection.say(&say_hello(["one.example", "two.example"][urr as usize - 1]), urr);
+        connection.answer(urr);
+    }
     connection.check();
 }
 
