@@ -61,7 +61,7 @@ pub(super) fn beginning(packet: &[u8], may_ask: bool) -> Beginning {
     let Ok(found) = FiveTuple::parse(packet) else { return Beginning::Request };
     let segment = packet.get(found.upper..found.total).map(tcp::Segment::parse);
     match segment {
-        Some(Ok(segment)) if found.part.is_none() => match segment.has(tcp::flag::SYN) {
+        Some(Ok(segment)) if !found.tuple.fragment => match segment.has(tcp::flag::SYN) {
             true => Beginning::Connection,
             false if may_be_later_request(segment.payload()) => Beginning::Request,
             false => Beginning::Nothing,

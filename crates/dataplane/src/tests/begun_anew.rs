@@ -2,10 +2,11 @@
 
 use super::content::{OTHER, in_service};
 use super::ech::hello;
-use super::redirect::{SERVER_FIRST, USER_FIRST, down, made, up};
+use super::redirect::{SERVER_FIRST, TUNNEL, USER_FIRST, down, made, up};
 use super::reloads::load;
 use super::requests::{ACK, Connection, get};
 use crate::fixture::N3;
+use packet::ipv4;
 use packet::tcp::flag;
 
 /// Where the next connection's numbers begin.
@@ -74,6 +75,25 @@ fn so_it_is_where_other_content_rules_are_in_force_since() {
     connection.shake_hands(2);
     connection.say(&say_hello("two.example"), 2);
     connection.answer(2);
+    connection.check();
+}
+
+/// The beginning of a packet in fragments shows all that matters.
+#[test]
+fn so_it_is_where_the_syn_comes_in_a_fragment() {
+    let mut connection = of_service_1();
+    let mut frame = up(1, &connection.flow, &made(flag::SYN, (AGAIN.0 - 1, 0), b""));
+    frame[TUNNEL + 6] |= 0x20;
+    let header = &mut frame[TUNNEL..TUNNEL + ipv4::LENGTH];
+    header[10..12].fill(0);
+    let checksum = packet::checksum::of(header).to_be_bytes();
+    header[10..12].copy_from_slice(&checksum);
+    connection.receive_up(&frame, 2);
+    connection.turn();
+    connection.numbers = (AGAIN.0, AGAIN.1 - 1);
+    connection.answer_with(SYN_ACK, b"", 2);
+    connection.numbers = AGAIN;
+    connection.say(&say_hello("two.example"), 2);
     connection.check();
 }
 
