@@ -2,6 +2,7 @@
 //! pass, which is what is forwarded (TS 29.244 5.2.2).
 
 use crate::Reference;
+use crate::applications::FlowName;
 use crate::detection::Arrival;
 use crate::meters::Load;
 use rules::{Pdr, Seid, UrrId};
@@ -13,33 +14,60 @@ pub(crate) struct Bill {
     session: usize,
     urrs: Vec<UrrId>,
     load: Load,
+    /// The flow that took it down instead, as it waits to be of an application.
+    waits: Option<FlowName>,
+}
+
+/// By what a packet goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct By<'a> {
+    /// The place of the session.
+    pub(crate) session: usize,
+    pub(crate) pdr: &'a Pdr,
+    /// Its flow, which waits to be of an application.
+    pub(crate) waits: Option<&'a FlowName>,
 }
 
 impl Bill {
     /// Of a packet that matched a PDR of a session.
-    pub(crate) fn of((session, pdr): (usize, &Pdr), arrival: &Arrival) -> Self {
-        let direction = arrival.source.direction();
-        let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
-        Self::new((session, pdr), load)
+    pub(crate) fn of(by: By<'_>, arrival: &Arrival) -> Self {
+        let waits = by.waits.cloned();
+        Self { waits, ..Self::new((by.session, by.pdr), Load::of(arrival)) }
     }
 
     /// Of anything that did.
     pub(crate) fn new((session, pdr): (usize, &Pdr), load: Load) -> Self {
-        Self { session, urrs: pdr.urrs.to_vec(), load }
+        Self { session, urrs: pdr.urrs.to_vec(), load, waits: None }
     }
 }
 
 impl Reference {
     /// The packet does not leave, or not yet.
     pub(crate) fn take_back(&mut self, bill: &Bill) {
-        if let Some(session) = self.sessions.get_mut(bill.session) {
+        if let Some(flow) = &bill.waits {
+            self.take_back_deferred(flow, bill.load);
+        } else if let Some(session) = self.sessions.get_mut(bill.session) {
             session.take_back(&bill.urrs, bill.load);
+        }
+    }
+
+    /// A packet waits for its next hop; what a flow that waits itself has taken down, it keeps.
+    pub(crate) fn suspend(&mut self, bill: &Bill) {
+        if bill.waits.is_none() {
+            self.take_back(bill);
+        }
+    }
+
+    /// A packet that was to wait does not.
+    pub(crate) fn give_up(&mut self, bill: &Bill) {
+        if bill.waits.is_some() {
+            self.take_back(bill);
         }
     }
 
     /// A packet that waited leaves.
     pub(crate) fn count_again(&mut self, bill: &Bill) {
-        if let Some(session) = self.sessions.get_mut(bill.session) {
+        if let Some(session) = self.sessions.get_mut(bill.session).filter(|_| bill.waits.is_none()) {
             session.count_again(&bill.urrs, bill.load);
         }
     }

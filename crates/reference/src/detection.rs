@@ -34,7 +34,7 @@ pub(crate) struct Arrival {
 
 impl Arrival {
     /// The user's address and the far end's; on the uplink the user is the source.
-    fn ends(&self) -> (IpAddr, IpAddr) {
+    pub(crate) fn ends(&self) -> (IpAddr, IpAddr) {
         let header = &self.packet.header;
         match self.source.direction() {
             Direction::Uplink => (header.source, header.destination),
@@ -43,7 +43,7 @@ impl Arrival {
     }
 
     /// The user's port and the far end's, where the packet shows them.
-    fn ports(&self) -> (Option<u16>, Option<u16>) {
+    pub(crate) fn ports(&self) -> (Option<u16>, Option<u16>) {
         let Some((source, destination)) = self.packet.ports else { return (None, None) };
         match self.source.direction() {
             Direction::Uplink => (Some(source), Some(destination)),
@@ -52,16 +52,39 @@ impl Arrival {
     }
 }
 
-/// The first that matches, by precedence, then PDR ID.
-pub(crate) fn first_pdr<'a>(rules: &'a Rules, arrival: &Arrival) -> Option<&'a Pdr> {
-    let matching = rules
-        .pdrs
-        .iter()
-        .filter(|pdr| pdi_matches(&pdr.pdi, rules, arrival) && !is_spoofed(pdr, rules, arrival));
-    matching.min_by_key(|pdr| (pdr.precedence, pdr.id))
+/// Of what application a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Application<'a> {
+    /// Of none, or of one that is not known.
+    None,
+    Of(&'a str),
+    /// Of whichever a PDR asks for.
+    Any,
 }
 
-/// All that is present must match. Nothing is known of applications here: a packet is of none.
+/// The first that matches a packet of no application, by precedence, then PDR ID.
+pub(crate) fn first_pdr<'a>(rules: &'a Rules, arrival: &Arrival) -> Option<&'a Pdr> {
+    first_pdr_of(rules, arrival, Application::None)
+}
+
+/// The same of a packet of an application.
+pub(crate) fn first_pdr_of<'a>(
+    rules: &'a Rules,
+    arrival: &Arrival,
+    application: Application<'_>,
+) -> Option<&'a Pdr> {
+    let is_of = |pdi: &Pdi| match (&pdi.application, application) {
+        (None, _) | (Some(_), Application::Any) => true,
+        (Some(wanted), Application::Of(name)) => wanted.name() == name,
+        (Some(_), Application::None) => false,
+    };
+    let matches = |pdr: &&Pdr| {
+        is_of(&pdr.pdi) && pdi_matches(&pdr.pdi, rules, arrival) && !is_spoofed(pdr, rules, arrival)
+    };
+    rules.pdrs.iter().filter(matches).min_by_key(|pdr| (pdr.precedence, pdr.id))
+}
+
+/// All that is present must match, beside the application.
 fn pdi_matches(pdi: &Pdi, rules: &Rules, arrival: &Arrival) -> bool {
     let qfi = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
     // A tunnel of ours says where its packets come from.
@@ -69,7 +92,6 @@ fn pdi_matches(pdi: &Pdi, rules: &Rules, arrival: &Arrival) -> bool {
         && pdi.f_teid == arrival.tunnel.map(|tunnel| tunnel.f_teid)
         && (arrival.tunnel.is_some() || pdi.instance == arrival.instance)
         && ue_matches(pdi, arrival.ends().0)
-        && pdi.application.is_none()
         && (pdi.qfis.is_empty() || qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
         && (pdi.sdf_filters.is_empty()
             || pdi.sdf_filters.iter().any(|filter| sdf_matches(meant(filter, rules), arrival)))

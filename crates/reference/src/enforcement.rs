@@ -81,6 +81,8 @@ pub(crate) struct Moment<'a> {
     pub(crate) setup: &'a Setup,
     /// Of a fragment: what was chosen for its packet.
     pub(crate) part_of: Option<Chosen>,
+    /// Of a flow that waits to be of an application, and takes down what it uses.
+    pub(crate) waits: bool,
 }
 
 /// A FAR, and whether it stands in for the PDR's own beyond a quota.
@@ -161,7 +163,7 @@ impl Session {
     ) -> Result<Verdict, DropReason> {
         let part_of = moment.part_of;
         let direction = arrival.source.direction();
-        let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
+        let load = Load::of(arrival);
         let qers = self.qers(pdr);
         if qers.iter().any(|qer| gate(qer, direction) == Gate::Closed) {
             self.count(pdr, load, |urr| urr.before_qos);
@@ -233,7 +235,9 @@ impl Session {
             self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::RateExceeded);
         }
-        self.count(pdr, load, |_| true);
+        if !moment.waits {
+            self.count(pdr, load, |_| true);
+        }
         Ok(())
     }
 

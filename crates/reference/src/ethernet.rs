@@ -171,7 +171,7 @@ impl Reference {
     }
 
     fn wait(&mut self, to: NextHop, packet: Vec<u8>, bill: Option<Bill>) -> Outcome {
-        bill.iter().for_each(|bill| self.take_back(bill));
+        bill.iter().for_each(|bill| self.suspend(bill));
         let now_ns = self.now_ns;
         let recent = |at_ns: u64| now_ns.saturating_sub(at_ns) < SECOND_NS;
         let already = self.waiting.iter().filter(|waiting| waiting.next_hop == to).count();
@@ -180,6 +180,7 @@ impl Reference {
             self.waiting.push(Waiting { next_hop: to, since_ns: now_ns, packet, bill, chosen_by });
             Outcome::of(Fate::Held)
         } else {
+            bill.iter().for_each(|bill| self.give_up(bill));
             Outcome::of(Fate::Dropped(DropReason::NeighbourUnresolved))
         };
         if !self.asked.iter().any(|asked| asked.next_hop == to && recent(asked.at_ns)) {

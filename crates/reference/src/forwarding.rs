@@ -1,17 +1,19 @@
 //! Sends users' packets on, plain or in a tunnel (TS 29.244 5.2.3, TS 29.281 5.1, TS 38.415 5.5.2).
 
 use crate::Reference;
-use crate::billing::Bill;
-use crate::detection::{Arrival, Tunnel, first_pdr};
+use crate::applications::Choice;
+use crate::billing::{Bill, By};
+use crate::detection::{Arrival, Tunnel};
 use crate::enforcement::{Action, Chosen, Marks, Moment, Verdict, is_of_a_link};
 use crate::errors::Stopped;
 use crate::fragments::split;
 use crate::gtpu::{self, Container};
 use crate::ip::{self, UDP, UserPacket};
+use crate::meters::Load;
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use crate::setup::{Network, NextHop, Setup, network};
-use rules::{Direction, ForwardingParameters, OuterHeader, OuterHeaderCreation, Pdr};
+use rules::{Direction, ForwardingParameters, OuterHeader, OuterHeaderCreation};
 use std::net::IpAddr;
 
 const HOPS: u8 = 64;
@@ -25,21 +27,21 @@ impl Reference {
         {
             self.seen = Some((session, arrival.clone()));
         }
-        let rules = &self.sessions.get(session).ok_or(DropReason::NoSession)?.rules;
-        let pdr = first_pdr(rules, arrival).ok_or(DropReason::NoPdr)?.clone();
-        let verdict = self.decide((session, &pdr), arrival, None)?;
+        let Choice { pdr, waits } = self.choose(session, arrival)?;
+        let by = By { session, pdr: &pdr, waits: waits.as_ref() };
+        let verdict = self.decide(by, arrival, None)?;
         let copy = |to: &ForwardingParameters| self.copy(arrival, to, verdict.marks).into();
         let copies: Vec<Outcome> = verdict.copies.iter().map(copy).collect();
         let mut outcome = match &verdict.action {
             Action::Forward(to) => {
                 let leaving = readdressed(arrival, verdict.readdressed);
-                self.forward(Bill::of((session, &pdr), arrival), (&leaving, to, verdict.marks)).into()
+                self.forward(Bill::of(by, arrival), (&leaving, to, verdict.marks)).into()
             }
             Action::Buffer => Outcome::of(Fate::Kept),
             Action::Answer => self.answer((session, &pdr), verdict.far.0, arrival)?,
             Action::Drop(reason) => Outcome::of(Fate::Dropped(*reason)),
             Action::Stop(stopped, side) => match parts(arrival, *stopped) {
-                Some(parts) => self.serve_parts((session, &pdr), &parts, verdict.far),
+                Some(parts) => self.serve_parts(by, &parts, verdict.far),
                 None => self.tell(session, arrival, (*stopped, *side)),
             },
         };
@@ -49,20 +51,25 @@ impl Reference {
 
     fn decide(
         &mut self,
-        (session, pdr): (usize, &Pdr),
+        by: By<'_>,
         arrival: &Arrival,
         part_of: Option<Chosen>,
     ) -> Result<Verdict, DropReason> {
-        let moment = Moment { now_ns: self.now_ns, setup: &self.setup, part_of };
-        let deciding = self.sessions.get_mut(session).ok_or(DropReason::NoSession)?;
-        let verdict = deciding.decide(pdr, arrival, moment);
+        let waits = by.waits.is_some();
+        let moment = Moment { now_ns: self.now_ns, setup: &self.setup, part_of, waits };
+        let deciding = self.sessions.get_mut(by.session).ok_or(DropReason::NoSession)?;
+        let verdict = deciding.decide(by.pdr, arrival, moment);
+        if let (Some(flow), Ok(Verdict { action: Action::Forward(_), .. })) = (by.waits, &verdict) {
+            self.defer(flow, Load::of(arrival));
+        }
+        let deciding = self.sessions.get(by.session).ok_or(DropReason::NoSession)?;
         let shared = deciding.shared_meters();
         self.sessions.iter_mut().for_each(|other| other.adopt(&shared));
         verdict
     }
 
     /// Fragments go the way of their packet, which has been copied; each is held to rates and counted by itself.
-    fn serve_parts(&mut self, by: (usize, &Pdr), parts: &[Arrival], chosen: Chosen) -> Outcome {
+    fn serve_parts(&mut self, by: By<'_>, parts: &[Arrival], chosen: Chosen) -> Outcome {
         let decided: Vec<_> = parts.iter().map(|part| (part, self.decide(by, part, Some(chosen)))).collect();
         let serve = |(part, verdict)| match verdict {
             Ok(Verdict { action: Action::Forward(to), marks, readdressed: packet, .. }) => {

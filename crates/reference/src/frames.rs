@@ -103,7 +103,7 @@ impl Reference {
         let pdr = first_pdr(rules, arrival).map_err(|()| DropReason::FrameTags)?;
         let pdr = pdr.ok_or(DropReason::NoPdr)?.clone();
         let load = Load { direction: arrival.direction(), length: arrival.bytes.len() as u64 };
-        let moment = Moment { now_ns: self.now_ns, setup: &self.setup, part_of: None };
+        let moment = Moment { now_ns: self.now_ns, setup: &self.setup, part_of: None, waits: false };
         let deciding = self.sessions.get_mut(session).ok_or(DropReason::NoSession)?;
         let action = deciding.decide_frame(&pdr, load, moment);
         let shared = deciding.shared_meters();

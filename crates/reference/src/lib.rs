@@ -29,13 +29,15 @@
 //!   compatibility mode): the other end may not pass on what routers say there. What they say to us in a tunnel's header is passed on.
 //! * A copy (DUPL) is made of the packet as it came, once its FAR forwards and before anything else: whatever becomes of
 //!   the packet then. A copy that is not put into a tunnel is routed, and takes a hop. Copies cost nothing.
+//! * Of what application flows are, when that is known, and who is billed for what came before: see `applications.rs`.
 //!
 //! # What it leaves out
 //!
 //! What happens without a packet: reports, end markers, peers asked whether they are there, packets kept for a sleeping user
 //! leaving later, fragments to us that time has given up, ageing of neighbours and of stations, router advertisements for users, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
 //! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed
-//! from tunnel to tunnel.
+//! from tunnel to tunnel. Of applications: TLS, QUIC, HTTP/2 and STUN, lookups and what they teach, regular expressions, content rules that are
+//! loaded while there are flows, flows that give way to others or to silence, and fields put into requests.
 //!
 //! # How to compare
 //!
@@ -51,6 +53,8 @@
 //! * a portal's handshakes have a number that nobody knows but the other implementation: leave it out, and tell the reference
 //!   ([`Reference::hear_first_number`]);
 //! * put changes with `drop_buffered`, so that no kept packet leaves because of one;
+//! * where workers share nothing, leave packets that seem to be of other sessions' users out ([`Scope::strangers`](worlds::Scope)): by
+//!   which session a flow came to be known may matter to others;
 //! * start anew after some thousand packets: a world's second is the time after which waiting packets expire.
 //!
 //! ```
@@ -75,7 +79,7 @@
 //!         // Onto the wire of that port; worker.turn(now_ns); frames off all wires; counters before and after.
 //!         self.0.process(port, frame, now_ns)
 //!     }
-//!     fn usage(&self, session: Seid) -> Vec<UsageCounts> {
+//!     fn usage(&mut self, session: Seid) -> Vec<UsageCounts> {
 //!         // engine.handle(Command::QueryUsage { .. }), and the notice that answers it.
 //!         self.0.usage(session)
 //!     }
@@ -85,6 +89,11 @@
 //!     let mut world = World::within(seed, Scope { twin_tunnels: false, ..Scope::ALL });
 //!     let mut reference = Reference::new(world.setup.clone())?;
 //!     let mut other = Other(Reference::new(world.setup.clone())?);
+//!     if let Some(content) = &world.content {
+//!         // Each rule is a line of a rule file.
+//!         reference.load(content.clone());
+//!         other.0.load(content.clone());
+//!     }
 //!     for (session, rules) in &world.sessions {
 //!         reference.put(*session, rules.clone());
 //!         other.put(*session, rules.clone());
@@ -119,6 +128,7 @@
 //! # Ok::<(), SetupError>(())
 //! ```
 
+mod applications;
 mod billing;
 mod bytes;
 mod congestion;
@@ -150,6 +160,7 @@ mod setup;
 mod standing;
 pub mod worlds;
 
+pub use applications::content::{ContentRule, Layer};
 pub use enforcement::UsageCounts;
 pub use outcome::{Fate, Outcome};
 pub use reason::DropReason;
@@ -174,6 +185,9 @@ pub struct Reference {
     error_indications: bool,
     icmp_errors: bool,
     stations: Vec<frames::Station>,
+    /// Content rules; `None` before there are any.
+    content: Option<Vec<ContentRule>>,
+    flows: Vec<applications::Flow>,
     /// Numbers with which users' handshakes with the node began.
     first_numbers: Vec<(redirection::Flow, u32)>,
     /// The last user's packet that found its session, and the place of that.
@@ -200,6 +214,8 @@ impl Reference {
             error_indications: true,
             icmp_errors: true,
             stations: Vec::new(),
+            content: None,
+            flows: Vec::new(),
             first_numbers: Vec::new(),
             #[cfg(test)]
             seen: None,
@@ -214,6 +230,7 @@ impl Reference {
         }
         self.setup.lan_at_core(&mut rules);
         self.settle(session);
+        self.count_deferred_of(session);
         self.keep_stations(session, Some(&rules));
         let shared: Vec<Meter> = self.sessions.iter().flat_map(Session::shared_meters).collect();
         match self.sessions.iter_mut().find(|known| known.seid == session) {
@@ -225,9 +242,15 @@ impl Reference {
         self.sessions.iter_mut().for_each(|other| other.adopt(&shared));
     }
 
+    /// Puts content rules in force, before any flow has begun.
+    pub fn load(&mut self, rules: Vec<ContentRule>) {
+        self.content = Some(rules);
+    }
+
     /// Takes a session out of force, if it was in.
     pub fn remove(&mut self, session: Seid) {
         self.settle(session);
+        self.forget_waiting_of(session);
         self.keep_stations(session, None);
         if let Some(place) = self.place(session) {
             self.sessions.remove(place);
@@ -258,8 +281,10 @@ impl Reference {
         self.tagged(outcome.into())
     }
 
-    /// What each URR of a session has counted, in the order of its rules; empty without such a session.
-    pub fn usage(&self, session: Seid) -> Vec<UsageCounts> {
+    /// What each URR of a session has counted, in the order of its rules; empty without such a session. What waits to be of an
+    /// application counts as of none.
+    pub fn usage(&mut self, session: Seid) -> Vec<UsageCounts> {
+        self.count_deferred_of(session);
         let known = self.sessions.iter().find(|known| known.seid == session);
         known.map(Session::counts).unwrap_or_default()
     }

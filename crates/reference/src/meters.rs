@@ -1,5 +1,6 @@
 //! Rates of QERs: of bits, by the generic cell rate algorithm, and of packets, by windows (TS 29.244 5.4.4 and 8.2.64).
 
+use crate::detection::Arrival;
 use crate::enforcement::Moment;
 use crate::recent::Recent;
 use rules::{BitRates, Direction, PacketRate, PacketRates, Qer, QerId};
@@ -13,6 +14,13 @@ pub(crate) struct Load {
     pub(crate) direction: Direction,
     /// Bytes of the user's IP packet.
     pub(crate) length: u64,
+}
+
+impl Load {
+    /// Of a user's packet.
+    pub(crate) fn of(arrival: &Arrival) -> Self {
+        Self { direction: arrival.source.direction(), length: arrival.packet.bytes.len() as u64 }
+    }
 }
 
 /// What a meter belongs to.

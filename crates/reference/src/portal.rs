@@ -17,7 +17,7 @@
 
 use crate::Reference;
 use crate::bytes::{checksum, put, u8_at, u16_at, u32_at};
-use crate::detection::{Arrival, first_pdr};
+use crate::detection::{Application, Arrival, first_pdr, first_pdr_of};
 use crate::enforcement::{Marks, Session, is_of_a_link};
 use crate::forwarding::towards;
 use crate::ip::{self, TCP, UserPacket};
@@ -39,13 +39,13 @@ const HOPS: u8 = 64;
 
 /// A segment that was read, or is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Segment {
+pub(crate) struct Segment {
     ports: (u16, u16),
-    sequence: u32,
-    acknowledgement: u32,
-    flags: u8,
-    stamps: Option<(u32, u32)>,
-    payload: Vec<u8>,
+    pub(crate) sequence: u32,
+    pub(crate) acknowledgement: u32,
+    pub(crate) flags: u8,
+    pub(crate) stamps: Option<(u32, u32)>,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// What becomes of a segment: what the user hears, and what the server hears.
@@ -67,9 +67,14 @@ pub(crate) fn answers(far: &Far) -> Option<Option<&str>> {
 impl Segment {
     /// Of a packet that is whole and has a whole header of TCP.
     fn of(packet: &UserPacket) -> Option<Self> {
+        let is_whole = packet.protocol == TCP && packet.part.is_none();
+        if is_whole { Self::read(packet) } else { None }
+    }
+
+    /// Of a packet that shows a whole header of TCP, as far as it is there.
+    pub(crate) fn read(packet: &UserPacket) -> Option<Self> {
         let upper = packet.header.upper(&packet.bytes)?;
-        let is_whole = packet.protocol == TCP && !upper.is_fragment();
-        let bytes = packet.bytes.get(upper.at..).filter(|_| is_whole)?;
+        let bytes = packet.bytes.get(upper.at..)?;
         let header = 4 * usize::from(u8_at(bytes, 12)? >> 4);
         let options = bytes.get(20..header)?;
         Some(Self {
@@ -92,7 +97,7 @@ impl Segment {
     }
 
     /// How many numbers it takes (RFC 9293 3.4).
-    fn length(&self) -> u32 {
+    pub(crate) fn length(&self) -> u32 {
         self.payload.len() as u32 + u32::from(self.has(SYN)) + u32::from(self.has(FIN))
     }
 
@@ -309,7 +314,7 @@ impl Reference {
         self.transmit(next_hop, packet)
     }
 
-    /// Where its packets went, or would go but for this. What came from the server goes back to where it came from, but not into a
+    /// Where its packets went before it was known what they are, or would go but for this. What came from the server goes back to where it came from, but not into a
     /// tunnel.
     fn answer_server(
         &mut self,
@@ -327,8 +332,12 @@ impl Reference {
             let next_hop = self.setup.next_hop(side, destination).ok_or(DropReason::NoRoute);
             return if is_plain { self.transmit(next_hop?, bytes) } else { Err(DropReason::Redirected) };
         }
-        let own = session.far(pdr.far).map(|far| (pdr, far));
-        let ways = own.into_iter().chain([(pdr, far)]).filter_map(|(pdr, far)| session.way(pdr, far));
+        // What begins the connection goes before it is known of what application that is.
+        let unknown = [Application::None, Application::Any]
+            .into_iter()
+            .filter_map(|application| first_pdr_of(&session.rules, arrival, application));
+        let own = unknown.chain([pdr]).filter_map(|pdr| Some((pdr, session.far(pdr.far)?)));
+        let ways = own.chain([(pdr, far)]).filter_map(|(pdr, far)| session.way(pdr, far));
         let way = ways.into_iter().find(|(to, _)| to.destination_interface != Interface::Access);
         let (to, marks) = way.ok_or(DropReason::Redirected)?;
         let (next_hop, packet) = match to.outer_header_creation {
@@ -348,7 +357,7 @@ impl Reference {
 
 impl Session {
     /// The network of the user's addresses.
-    fn user_instance(&self) -> Instance {
+    pub(crate) fn user_instance(&self) -> Instance {
         let plain = self.rules.pdrs.iter().map(|pdr| &pdr.pdi).filter(|pdi| pdi.f_teid.is_none());
         plain.map(|pdi| pdi.instance).find(|instance| *instance != Instance::DEFAULT).unwrap_or_default()
     }

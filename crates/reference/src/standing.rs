@@ -25,7 +25,7 @@ impl Standing {
 impl Reference {
     /// Where limits stand for packets that come at this time.
     pub fn standing(&self, now_ns: u64) -> Standing {
-        let moment = Moment { now_ns, setup: &self.setup, part_of: None };
+        let moment = Moment { now_ns, setup: &self.setup, part_of: None, waits: false };
         Standing {
             held_up: self.sessions.iter().flat_map(|session| session.held_up(moment)).collect(),
             taken_back: self.sessions.iter().map(crate::Session::taken_back).sum(),

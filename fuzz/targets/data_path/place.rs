@@ -13,7 +13,7 @@ const PORTAL: u8 = 4;
 const CLAMPING: u8 = 8;
 
 pub fn world(number: u8) -> World {
-    World::within(number.into(), Scope { twin_tunnels: false, frames: false, ..Scope::ALL })
+    World::within(number.into(), Scope { twin_tunnels: false, frames: false, applications: false, ..Scope::ALL })
 }
 
 /// Rules of content, where the changes ask for some.

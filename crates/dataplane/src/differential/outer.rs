@@ -32,8 +32,11 @@ fn more_datagrams_in_fragments_than_may_be_give_way_as_the_reference_says() {
     let mut drops: BTreeMap<&str, u64> = BTreeMap::new();
     let mut consumed = 0;
     for seed in 0..20 {
-        let mut pair =
-            Pair::new(seed, Scope { twin_tunnels: false, ..Scope::ALL }, (&Crew::default(), false, 1));
+        let mut pair = Pair::new(
+            seed,
+            Scope { twin_tunnels: false, applications: false, ..Scope::ALL },
+            (&Crew::default(), false, 1),
+        );
         let random = &mut Random::seed_from_u64(seed);
         // Few who have more than their share, or many who share a side.
         let hosts = if seed % 2 == 0 { 5 } else { 90 };

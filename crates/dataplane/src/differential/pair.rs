@@ -7,14 +7,15 @@ use super::wire::{Wire, roomy};
 use super::woken::Woken;
 use crate::Counters;
 use crate::config::{Config, Echo, Limits, PortConfig, Route};
+use crate::content::ContentRules;
 use crate::engine::{Engine, Wish};
 use crate::steering::Crew;
 use crate::worker::{Worker, connect_crew};
-use dplink::{Command, Desired, Notice};
+use dplink::{Command, Desired, Notice, UsageCause};
 use packet::ethernet::MacAddress;
 use rand::Rng;
 use reference::worlds::{Change, Random, Scope, World};
-use reference::{Reference, Setup, UsageCounts};
+use reference::{ContentRule, Reference, Setup, UsageCounts};
 use rules::{ApplyAction, Rules, Seid};
 
 pub(super) struct Pair {
@@ -81,10 +82,24 @@ impl Pair {
             woken: Woken::default(),
             world,
         };
+        if let Some(content) = pair.world.content.clone() {
+            pair.load(content);
+        }
         for (seid, rules) in pair.world.sessions.clone() {
             pair.put(seid, rules);
         }
         pair
+    }
+
+    /// Content rules, which the data plane reads as operators write them.
+    fn load(&mut self, rules: Vec<ContentRule>) {
+        let text: String = rules.iter().map(|rule| format!("{rule}\n")).collect();
+        let classifier = dpi::rule_file::read_lines(&text).unwrap().compile().unwrap();
+        self.engine.load(ContentRules::new(1, classifier, None).unwrap());
+        while self.engine.poll(0).is_empty() {
+            self.turn();
+        }
+        self.reference.load(rules);
     }
 
     fn put(&mut self, session: Seid, mut rules: Rules) {
@@ -191,7 +206,8 @@ impl Pair {
 
     /// Nothing happens for a time in which TCP would wait.
     pub(super) fn pause(&mut self, random: &mut Random) {
-        self.now_ns += random.random_range(0..400_000_000);
+        // A world's pauses together are shorter than flows wait to be of an application.
+        self.now_ns += random.random_range(0..240_000_000);
     }
 
     /// Gives some packets to both, all at one time, maybe copies of one: what each made of them, and the packets.
@@ -281,7 +297,8 @@ impl Pair {
     pub(super) fn usage(&mut self, session: Seid) -> (Vec<UsageCounts>, Vec<UsageCounts>) {
         let query = Command::QueryUsage { session, urrs: vec![], token: 1, is_reported: false };
         let told = self.command(query).into_iter().find_map(|notice| match notice {
-            Notice::Usage { counts, .. } => Some(counts),
+            // What was used while it was not known by what is counted now, and may reach a threshold.
+            Notice::Usage { cause: UsageCause::Query(_), counts, .. } => Some(counts),
             _ => None,
         });
         let told = told.unwrap_or_default().into_iter().map(|counts| UsageCounts {
@@ -339,7 +356,9 @@ fn config(setup: &Setup) -> Config {
         limits: Limits {
             sessions: 64,
             pdrs: 8_192,
-            flows: 1_024,
+            flows: 4_096,
+            // As many as a world has packets.
+            inspections: PACKETS,
             kept: 16_384,
             kept_per_session: 16_384,
             burst_ns: setup.burst_ns,

@@ -149,7 +149,8 @@ fn decide(
 /// The reason of the drop, if it is one.
 fn send(session: &mut Session, source: Interface, bytes: usize, now_ns: u64) -> Option<DropReason> {
     let setup = setup(Ipv4Addr::new(10, 50, 0, 2));
-    decide(session, &arrival(source, bytes), Moment { now_ns, setup: &setup, part_of: None }).err()
+    decide(session, &arrival(source, bytes), Moment { now_ns, setup: &setup, part_of: None, waits: false })
+        .err()
 }
 
 #[test]
@@ -269,7 +270,8 @@ fn the_nodes_own_limit_is_for_who_has_none() {
     let passed = |qers: Vec<Qer>| {
         let mut session = Session::new(Seid(1), rules(qers, vec![]), &[], 0);
         [Interface::Access, Interface::Core].map(|source| {
-            let moment = |at: u64| Moment { now_ns: at * 10 * MS, setup: &setup, part_of: None };
+            let moment =
+                |at: u64| Moment { now_ns: at * 10 * MS, setup: &setup, part_of: None, waits: false };
             (0..100).filter(|at| decide(&mut session, &arrival(source, 100), moment(*at)).is_ok()).count()
         })
     };
@@ -295,7 +297,7 @@ fn what_cannot_leave_is_neither_counted_nor_charged() {
     let mut last = arrival(Interface::Access, 1_000);
     last.packet.header.hops = 1;
     let beside_us = setup(Ipv4Addr::new(203, 0, 113, 2));
-    let moment = Moment { now_ns: 0, setup: &beside_us, part_of: None };
+    let moment = Moment { now_ns: 0, setup: &beside_us, part_of: None, waits: false };
     assert_eq!(decide(&mut session, &last, moment), Err(DropReason::TtlExpired));
     let long = arrival(Interface::Access, 1_501);
     assert_eq!(decide(&mut session, &long, moment), Err(DropReason::MtuExceeded));
@@ -303,7 +305,7 @@ fn what_cannot_leave_is_neither_counted_nor_charged() {
     let to_us = decide(
         &mut session,
         &arrival(Interface::Access, 1_000),
-        Moment { now_ns: 0, setup: &ours, part_of: None },
+        Moment { now_ns: 0, setup: &ours, part_of: None, waits: false },
     );
     assert_eq!(to_us, Err(DropReason::ToOurselves));
     assert_eq!((session.counts()[0].uplink_packets, session.meters[0].uplink.arrival), (0, 0));
@@ -362,7 +364,7 @@ fn a_used_up_quota_may_lead_elsewhere() {
     let to = decide(
         &mut session,
         &arrival(Interface::Access, 100),
-        Moment { now_ns: 0, setup: &setup, part_of: None },
+        Moment { now_ns: 0, setup: &setup, part_of: None, waits: false },
     )
     .unwrap();
     assert_eq!(to.destination_interface, Interface::SgiLan);

@@ -102,6 +102,14 @@ impl Session {
         }
     }
 
+    /// Counts what a flow has used before it was known by which PDR.
+    pub(crate) fn count_used(&mut self, pdr: &Pdr, load: Load, packets: u64) {
+        for (bytes, counted) in self.counted(&pdr.urrs, load.direction, |_| true) {
+            *bytes += load.length;
+            *counted += packets;
+        }
+    }
+
     /// Takes a packet back that has not left, from URRs that measure what does.
     pub(crate) fn take_back(&mut self, urrs: &[UrrId], load: Load) {
         for (bytes, packets) in self.counted(urrs, load.direction, |urr| !urr.before_qos) {

@@ -2,11 +2,12 @@
 
 use super::environment::{host, server};
 use super::random::{Random, chance, maybe, pick, pick_of};
-use super::{World, damage, filters, frames, quotes, stations, user_packets};
+use super::{World, content, damage, filters, frames, quotes, stations, user_packets};
 use crate::detection::meant;
+use crate::ip::{ESP, TCP};
 use ipnet::{IpNet, Ipv6Net};
 use rand::Rng;
-use rules::{Addresses, Direction, FTeid, FlowEnd, Pdi, Rules, SdfFilter};
+use rules::{Addresses, Direction, FTeid, FlowDescription, FlowEnd, Pdi, Rules, SdfFilter};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a user's packet is to be.
@@ -26,6 +27,8 @@ pub(super) struct Aim {
     pub(super) has_options: bool,
     /// Where it is of TCP: any segment, not always a SYN.
     pub(super) goes_on: bool,
+    /// It is a segment of TCP that means something, from this side.
+    pub(super) speaks: Option<Direction>,
     /// Where it is a fragment: of which packet.
     pub(super) identification: u16,
 }
@@ -46,6 +49,7 @@ pub(super) fn packet(world: &World, random: &mut Random) -> Option<(usize, Vec<u
         damage::spoil(random, &mut packet);
         damage::mend_checksum(random, &mut packet);
     }
+    content::without_long_syn(rules, &mut packet);
     let right = |port: &crate::PortSetup| match pdi.f_teid {
         Some(f_teid) => port.has(f_teid.address),
         None => port.interface == pdi.source_interface && port.instance == pdi.instance,
@@ -108,9 +112,28 @@ fn aim(world: &World, random: &mut Random, pdi: &Pdi, rules: &Rules) -> Aim {
         payload: payload(random, mtu),
         has_options: world.scope.clamping && chance(random, 300),
         goes_on: world.scope.answers && chance(random, 700),
+        speaks: None,
         identification: if world.scope.parts { pick(random, [7, 7, 7, 8]) } else { random.random() },
     };
-    towards(random, pdi, aim)
+    let aim = speaking(world, random, &flow, aim);
+    let aim = towards(random, pdi, aim);
+    Aim { speaks: aim.speaks.map(|_| pdi.source_interface.direction()), ..aim }
+}
+
+/// Often a segment of a connection of which there are few, so that it says something with others.
+fn speaking(world: &World, random: &mut Random, flow: &FlowDescription, aim: Aim) -> Aim {
+    let may_speak = flow.protocol.is_none_or(|protocol| protocol == TCP) && aim.protocol != ESP;
+    if !world.scope.applications || !may_speak || !chance(random, 500) {
+        return aim;
+    }
+    let remote = if chance(random, 800) { 80 } else { pick(random, [53, 443]) };
+    Aim {
+        protocol: TCP,
+        speaks: Some(Direction::Uplink),
+        source_port: if flow.user.ports.is_empty() { 40_000 } else { aim.source_port },
+        destination_port: if flow.remote.ports.is_empty() { remote } else { aim.destination_port },
+        ..aim
+    }
 }
 
 /// Turned around on the downlink; now and then to ourselves on the uplink.

@@ -5,6 +5,7 @@
 //! thing about it is made wrong. Uniformly random packets would never get past the first header.
 
 mod aim;
+mod content;
 mod damage;
 mod environment;
 mod filters;
@@ -19,6 +20,7 @@ mod user_packets;
 
 pub use random::Random;
 
+use crate::ContentRule;
 use crate::setup::Setup;
 use rand::{Rng, SeedableRng};
 use random::{chance, pick};
@@ -59,6 +61,11 @@ pub struct Scope {
     pub redirects: bool,
     /// FARs that answer: those that send users to a portal, and those that reset connections.
     pub answers: bool,
+    /// PDRs for applications, and content rules.
+    pub applications: bool,
+    /// Packets that seem to be of other sessions' users, where rules take those: of what application flows are is known by their
+    /// addresses, whichever session they are of.
+    pub strangers: bool,
     /// DSCP marking.
     pub dscp: bool,
     /// Reflective QoS.
@@ -92,6 +99,8 @@ impl Scope {
         duplicates: true,
         redirects: true,
         answers: true,
+        applications: true,
+        strangers: true,
         dscp: true,
         reflective: true,
         frames: true,
@@ -118,6 +127,8 @@ impl Scope {
         duplicates: false,
         redirects: false,
         answers: false,
+        applications: false,
+        strangers: true,
         dscp: false,
         reflective: false,
         frames: false,
@@ -143,6 +154,8 @@ pub struct World {
     pub setup: Setup,
     /// What is in force: no two share a tunnel or an address, and all pass [`Rules::check`].
     pub sessions: Vec<(Seid, Rules)>,
+    /// Content rules in force, if there are any.
+    pub content: Option<Vec<ContentRule>>,
     scope: Scope,
 }
 
@@ -159,10 +172,11 @@ impl World {
     pub fn within(seed: u64, scope: Scope) -> Self {
         let random = &mut Random::seed_from_u64(seed);
         let setup = environment::setup(random, scope);
+        let content = scope.applications.then(|| content::rules(random));
         let count = random.random_range(1..=Self::SESSIONS_MAX);
         let sessions =
             (1..=count).map(|number| (Seid(number.into()), sessions::rules(random, scope, number)));
-        Self { sessions: sessions.collect(), setup, scope }
+        Self { sessions: sessions.collect(), setup, content, scope }
     }
 
     /// A frame, and the port it comes in on by its place in [`Setup::ports`].

@@ -24,6 +24,7 @@ pub(super) fn error(random: &mut Random, aim: &Aim, (direction, rules): (Directi
         destination_port: aim.source_port,
         protocol: pick(random, [TCP, UDP, aim.protocol]),
         payload: aim.payload.min(64),
+        speaks: None,
         ..*aim
     };
     let mut quoted = user_packets::build(random, &about);

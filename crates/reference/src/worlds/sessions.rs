@@ -2,7 +2,7 @@
 
 use super::environment::{Below, N3, N9, has_instances, host, ims, peer, server, user_ipv4, user_ipv6};
 use super::random::{Random, chance, maybe, pick, pick_of, some_of};
-use super::{Scope, filters, stations};
+use super::{Scope, content, filters, stations};
 use ipnet::{IpNet, Ipv6Net};
 use rules::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -41,6 +41,8 @@ struct Draft {
     ipv6_tunnels: bool,
     /// There are networks behind the user.
     is_router: bool,
+    /// Some rules are for applications.
+    asks: bool,
     rules: Rules,
 }
 
@@ -61,6 +63,7 @@ impl Draft {
             ipv6: (kind >= 2).then(|| user_ipv6(random, user)),
             ipv6_tunnels: scope.ipv6_transport && chance(random, 350),
             is_router: scope.framed_routes && chance(random, 300),
+            asks: scope.applications && chance(random, 700),
             rules: Rules::default(),
         }
     }
@@ -137,7 +140,7 @@ impl Draft {
     }
 
     fn pdi(&self, random: &mut Random, entry: &Entry, particular: bool) -> Pdi {
-        let named = entry.f_teid.is_none() || chance(random, 800);
+        let named = entry.f_teid.is_none() || !self.scope.strangers || chance(random, 800);
         let mut pdi = Pdi {
             source_interface: entry.source,
             // Of packets in tunnels it says nothing.
@@ -169,6 +172,12 @@ impl Draft {
         if particular && self.scope.sdf_filters {
             let count = pick(random, [0, 1, 1, 1, 2, 4]);
             pdi.sdf_filters = (0..count).map(|_| filters::filter(random, &self.users())).collect();
+        }
+        if particular && self.asks {
+            pdi.application = maybe(random, 450, content::application).flatten();
+            if pdi.application.is_some() && chance(random, 600) {
+                pdi.sdf_filters.clear();
+            }
         }
         pdi
     }

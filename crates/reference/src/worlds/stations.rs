@@ -58,6 +58,8 @@ pub(super) fn convert(random: &mut Random, rules: &mut Rules) {
     let mut left = FILTERS;
     for pdr in &mut rules.pdrs {
         (pdr.pdi.ue_ipv4, pdr.pdi.ue_ipv6, pdr.pdi.framed_routes) = (None, None, vec![]);
+        // Nobody looks into frames for what they are of.
+        pdr.pdi.application = None;
         if chance(random, 600) {
             pdr.pdi.sdf_filters.clear();
         }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 fn run(seed: u64, packets: usize, mut see: impl FnMut(&Outcome)) {
     let mut world = World::random(seed);
     let mut reference = Reference::new(world.setup.clone()).unwrap();
+    world.content.iter().for_each(|rules| reference.load(rules.clone()));
     world.sessions.iter().for_each(|(seid, rules)| reference.put(*seid, rules.clone()));
     let random = &mut Random::seed_from_u64(seed);
     let mut now_ns = 0;

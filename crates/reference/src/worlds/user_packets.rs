@@ -1,23 +1,37 @@
 //! Users' packets, as bytes.
 
 use super::aim::Aim;
+use super::content;
 use super::random::{Random, chance, pick};
 use crate::bytes::{checksum, put};
 use crate::ip::{
     AH, DCCP, DESTINATION_OPTIONS, ESP, FRAGMENT, HOP_BY_HOP, ICMP, ICMPV6, ROUTING, SCTP, TCP, UDP, UDP_LITE,
 };
 use rand::Rng;
+use rules::Direction;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A packet as aimed, with options, extension headers, fragmentation and few hops left now and then.
 pub(super) fn build(random: &mut Random, aim: &Aim) -> Vec<u8> {
-    let upper = upper(random, aim);
+    let upper = match aim.speaks {
+        Some(from) => speech(random, aim, from),
+        None => upper(random, aim),
+    };
     match (aim.source, aim.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => ipv4(random, aim, (source, destination), &upper),
         (IpAddr::V6(source), IpAddr::V6(destination)) => ipv6(random, aim, (source, destination), upper),
         // Filters of the other version than the user's address.
         _ => Vec::new(),
     }
+}
+
+/// A segment of a connection, which mostly is as it should be.
+fn speech(random: &mut Random, aim: &Aim, from: Direction) -> Vec<u8> {
+    let mut segment = content::segment(random, (aim.source_port, aim.destination_port), from);
+    if chance(random, 950) {
+        content::seal(&mut segment, (aim.source, aim.destination));
+    }
+    segment
 }
 
 fn upper(random: &mut Random, aim: &Aim) -> Vec<u8> {

@@ -1,0 +1,257 @@
+//! What the packets of one flow say, as far as its server takes them for the user's words.
+//!
+//! * Of TCP (RFC 9293): neither segments with a wrong checksum, nor those that acknowledge nothing, or what the server has not
+//!   said, nor those with timestamps from before the one that it echoes (RFC 7323 5.3). What a SYN carries is said once the server's SYN
+//!   acknowledges it; a later SYN with another number begins anew once the server acknowledges that. What comes first for a place in the
+//!   stream counts. Where the beginning was not seen, what is said first is the beginning.
+//! * Of UDP: no datagram of the user's with a wrong checksum. Of RTP two packets tell, one soon behind the other.
+//! * What is like nothing that is known ends it, but for datagrams of port 443; and so does the server's end of the connection. 16 packets
+//!   with something in them are looked at, and 4 KiB of a stream.
+
+use super::content::{Layer, Said};
+use super::request::{self, Reading};
+use crate::bytes::{checksum, u8_at, u16_at, u32_at};
+use crate::detection::Arrival;
+use crate::ip::{TCP, UDP, UserPacket, pseudo_header};
+use crate::portal::Segment;
+use rules::Direction;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+const FIN: u8 = 0x01;
+pub(super) const SYN: u8 = 0x02;
+pub(super) const RST: u8 = 0x04;
+pub(super) const ACK: u8 = 0x10;
+
+const PACKETS_MAX: u32 = 16;
+const OCTETS_MAX: usize = 4_096;
+/// Port of lookups.
+pub(super) const DNS: u16 = 53;
+const QUIC: u16 = 443;
+/// Packets of RTP that may be lost between two of one stream.
+const LOST_MAX: u16 = 100;
+
+/// What is known of a flow's words so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inspection {
+    /// Packets with something in them.
+    packets: u32,
+    /// Number of the first octet of the user's.
+    first: Option<u32>,
+    /// The same of the last SYN that said another one.
+    again: Option<u32>,
+    /// Of the server's: the number behind its SYN, and the first that was not seen.
+    server: Option<(u32, u32)>,
+    echoed: Option<u32>,
+    /// There is nothing but what came with the SYN.
+    is_early: bool,
+    octets: BTreeMap<usize, u8>,
+    /// Source and type of RTP packets, and their numbers.
+    media: Vec<((u32, u8), u16)>,
+}
+
+/// What a packet tells of its flow: `None`, that later ones may; nothing said, that none will.
+pub(super) type Told = Option<Said>;
+
+impl Inspection {
+    /// Looks at the next packet of either direction.
+    pub(super) fn look(&mut self, arrival: &Arrival, server_port: u16) -> Told {
+        let is_up = arrival.source.direction() == Direction::Uplink;
+        let packet = &arrival.packet;
+        if packet.protocol == UDP {
+            return if !is_up || is_sealed(packet) { self.hear_datagram(packet, server_port) } else { None };
+        }
+        let segment = Segment::read(packet)?;
+        match is_up {
+            true => self.hear_user(&segment, is_sealed(packet), server_port),
+            false => self.hear_server(&segment, server_port),
+        }
+    }
+
+    fn hear_user(&mut self, segment: &Segment, is_sealed: bool, server_port: u16) -> Told {
+        if !is_sealed {
+            return None;
+        }
+        let has = |flag| segment.flags & flag != 0;
+        if has(SYN) && !has(ACK) {
+            self.hear_syn(segment);
+        }
+        let is_fresh = match (segment.stamps, self.echoed) {
+            (Some((value, _)), Some(echoed)) => !is_before(value, echoed),
+            _ => true,
+        };
+        // Nothing from before its SYN, and nothing that it has not said.
+        let is_acceptable = self.server.is_none_or(|(first, next)| {
+            segment.acknowledgement.wrapping_sub(first) <= next.wrapping_sub(first)
+        });
+        let is_taken = has(ACK) && !has(SYN) && !has(RST) && is_fresh && is_acceptable;
+        if segment.payload.is_empty() || !is_taken {
+            return None;
+        }
+        if std::mem::take(&mut self.is_early) {
+            // Nobody has seen the server take it.
+            self.octets.clear();
+        }
+        self.packets += 1;
+        let first = *self.first.get_or_insert(segment.sequence);
+        let ahead = segment.sequence.wrapping_sub(first).cast_signed();
+        let is_beyond = ahead >= 0 && ahead as usize >= OCTETS_MAX;
+        let is_last = self.packets >= PACKETS_MAX || is_beyond;
+        if i64::from(ahead) + segment.payload.len() as i64 <= 0 {
+            // All of it is from before the beginning.
+            return is_last.then(Said::default);
+        }
+        self.put(ahead, &segment.payload);
+        self.read(server_port, is_last || self.prefix().len() == OCTETS_MAX)
+    }
+
+    /// What the SYN carries is kept, if it is the first.
+    fn hear_syn(&mut self, segment: &Segment) {
+        let begin = segment.sequence.wrapping_add(1);
+        if *self.first.get_or_insert(begin) != begin {
+            self.again = Some(begin);
+        } else if !segment.payload.is_empty() && self.octets.is_empty() {
+            self.packets += 1;
+            self.put(0, &segment.payload);
+            self.is_early = true;
+        }
+    }
+
+    fn hear_server(&mut self, segment: &Segment, server_port: u16) -> Told {
+        let has = |flag| segment.flags & flag != 0;
+        let accepts = has(SYN) && has(ACK);
+        if accepts && self.again == Some(segment.acknowledgement) {
+            *self = Self { first: self.again, ..Self::default() };
+        }
+        let end = segment.sequence.wrapping_add(segment.length());
+        match &mut self.server {
+            Some((_, next)) if is_before(*next, end) => *next = end,
+            None if has(SYN) => self.server = Some((end, end)),
+            _ => {}
+        }
+        if let Some((_, echo)) = segment.stamps.filter(|_| has(ACK)) {
+            self.echoed = self.echoed.filter(|before| !is_before(*before, echo)).or(Some(echo));
+        }
+        if has(RST) || has(FIN) {
+            return Some(Said::default());
+        }
+        let first = self.first.filter(|_| accepts && self.is_early)?;
+        let taken = segment.acknowledgement.wrapping_sub(first) as usize;
+        if taken > self.prefix().len() {
+            return None;
+        }
+        self.is_early = false;
+        self.octets.retain(|place, _| *place < taken);
+        if taken == 0 { None } else { self.read(server_port, false) }
+    }
+
+    /// Whether a server that acknowledges this with its SYN has taken one of the user's, with some, all or nothing of what that carried.
+    pub(super) fn is_answer(&self, acknowledgement: u32) -> bool {
+        let is_of_first = |first: u32| acknowledgement.wrapping_sub(first) as usize <= self.prefix().len();
+        self.first.is_some_and(is_of_first) || self.again == Some(acknowledgement)
+    }
+
+    /// What came first for a place stays.
+    fn put(&mut self, ahead: i32, payload: &[u8]) {
+        let places =
+            (i64::from(ahead)..).zip(payload).filter(|(place, _)| (0..OCTETS_MAX as i64).contains(place));
+        for (place, octet) in places {
+            self.octets.entry(place as usize).or_insert(*octet);
+        }
+    }
+
+    /// The beginning, as far as it is there.
+    fn prefix(&self) -> Vec<u8> {
+        let in_order = self.octets.iter().enumerate().take_while(|(at, (place, _))| at == *place);
+        in_order.map(|(_, (_, octet))| *octet).collect()
+    }
+
+    fn read(&self, server_port: u16, is_last: bool) -> Told {
+        let prefix = self.prefix();
+        // A lookup over TCP begins with its length.
+        let may_be_lookup = server_port == DNS && prefix.len() < 2;
+        match request::read(&prefix, is_last && !prefix.is_empty()) {
+            Reading::Said(said) => Some(said),
+            Reading::Other if !may_be_lookup => Some(Said::default()),
+            Reading::More | Reading::Other => is_last.then(Said::default),
+        }
+    }
+
+    fn hear_datagram(&mut self, packet: &UserPacket, server_port: u16) -> Told {
+        self.packets += 1;
+        let nothing = (self.packets >= PACKETS_MAX).then(Said::default);
+        let Some((stream, number)) = datagram(packet).and_then(|payload| rtp(&payload)) else {
+            return if server_port == QUIC { nothing } else { Some(Said::default()) };
+        };
+        let follows = |(other, before): &&((u32, u8), u16)| {
+            *other == stream && (1..=LOST_MAX).contains(&number.wrapping_sub(*before))
+        };
+        // Of the last two: each direction has a source of its own.
+        if self.media.iter().rev().take(2).any(|before| follows(&before)) {
+            return Some(Said { layer: Some(Layer::Rtp), ..Said::default() });
+        }
+        self.media.push((stream, number));
+        nothing
+    }
+}
+
+/// Of numbers less than half the space apart.
+const fn is_before(one: u32, other: u32) -> bool {
+    other.wrapping_sub(one).cast_signed() > 0
+}
+
+/// The payload, as long as its header says, or all there is where that is impossible.
+fn datagram(packet: &UserPacket) -> Option<Vec<u8>> {
+    let upper = upper_of(packet)?;
+    let length = usize::from(u16_at(&upper, 4)?);
+    let end = if (8..=upper.len()).contains(&length) { length } else { upper.len() };
+    upper.get(8..end).map(<[u8]>::to_vec)
+}
+
+/// Source and type, and number (RFC 3550 5.1); 72 to 76 are types of RTCP (RFC 5761 4).
+fn rtp(payload: &[u8]) -> Option<((u32, u8), u16)> {
+    let (first, kind) = (u8_at(payload, 0)?, u8_at(payload, 1)? & 0x7f);
+    let is_whole = payload.len() >= 12 + 4 * usize::from(first & 0x0f);
+    let is_rtp = first >> 6 == 2 && !(72..=76).contains(&kind) && is_whole;
+    is_rtp.then_some(((u32_at(payload, 8)?, kind), u16_at(payload, 2)?))
+}
+
+fn upper_of(packet: &UserPacket) -> Option<Vec<u8>> {
+    let upper = packet.header.upper(&packet.bytes)?;
+    packet.bytes.get(upper.at..).map(<[u8]>::to_vec)
+}
+
+/// Whether the checksum of TCP or UDP is right; that of UDP may be missing over IPv4 (RFC 768), and not over IPv6 (RFC 8200 8.1).
+pub(super) fn is_sealed(packet: &UserPacket) -> bool {
+    let Some(mut upper) = upper_of(packet) else { return false };
+    if packet.protocol == UDP {
+        let length = usize::from(u16_at(&upper, 4).unwrap_or(0));
+        if length < 8 || length > upper.len() {
+            return false;
+        }
+        upper.truncate(length);
+        if u16_at(&upper, 6) == Some(0) {
+            return packet.header.source.is_ipv4();
+        }
+    }
+    let ends = (packet.header.source, packet.header.destination);
+    checksum(&[&pseudo(ends, packet.protocol, upper.len()), &upper]) == 0
+}
+
+/// What the checksum begins with (RFC 9293 3.1, RFC 8200 8.1).
+pub(crate) fn pseudo(ends: (IpAddr, IpAddr), protocol: u8, length: usize) -> Vec<u8> {
+    match ends {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let [high, low] = (length as u16).to_be_bytes();
+            [&source.octets()[..], &destination.octets(), &[0, protocol, high, low]].concat()
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => pseudo_header(source, destination, protocol, length),
+        _ => Vec::new(),
+    }
+}
+
+/// The segment that a packet begins, if it is of TCP, and shows it.
+pub(super) fn segment(packet: &UserPacket) -> Option<Segment> {
+    let is_later = packet.part.is_some_and(|(_, is_later)| is_later);
+    if packet.protocol == TCP && !is_later { Segment::read(packet) } else { None }
+}

@@ -1,0 +1,109 @@
+//! Requests of HTTP/1.x (RFC 9112) at the beginning of what a user says.
+
+use super::content::{Layer, Said};
+
+/// Methods are no longer.
+const METHOD_MAX: usize = 24;
+/// So many lines behind the first are read.
+const FIELDS_MAX: usize = 64;
+
+/// What the beginning of a stream is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    Said(Said),
+    /// More may say it.
+    More,
+    /// Nothing that is known.
+    Other,
+}
+
+/// Reads what there is; `is_last`: of no more. A request says what it asks for once the line of its host is whole, or its head.
+pub(super) fn read(stream: &[u8], is_last: bool) -> Reading {
+    let text = behind_empty_lines(stream);
+    match method(text) {
+        None if text.len() > METHOD_MAX => return Reading::Other,
+        Some(false) => return Reading::Other,
+        None | Some(true) => {}
+    }
+    let mut lines: Vec<&[u8]> = text.split(|octet| *octet == b'\n').collect();
+    // Behind the last end there is no whole line.
+    lines.pop();
+    let mut lines = lines.into_iter().map(|line| String::from_utf8_lossy(without_return(line)).into_owned());
+    let Some(first) = lines.next() else { return Reading::More };
+    let Some((method, target)) = asked_for(&first) else { return Reading::Other };
+    let all: Vec<String> = lines.collect();
+    let fields: Vec<&String> = all.iter().take_while(|line| !line.is_empty()).take(FIELDS_MAX).collect();
+    let is_whole = fields.len() < all.len();
+    let (host, path) = named(&method, &target, &fields);
+    match is_whole || is_last || host.is_some() {
+        true => Reading::Said(Said { layer: Some(Layer::Http), host, path }),
+        false => Reading::More,
+    }
+}
+
+/// Whether it begins with a method and a space; `None` where the method has not ended.
+fn method(text: &[u8]) -> Option<bool> {
+    let is_of_token = |octet: &u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(octet);
+    let end = text.iter().take(METHOD_MAX + 1).position(|octet| !is_of_token(octet))?;
+    Some(end > 0 && text.get(end) == Some(&b' '))
+}
+
+fn behind_empty_lines(text: &[u8]) -> &[u8] {
+    let begin = text.iter().position(|octet| !b"\r\n".contains(octet)).unwrap_or(text.len());
+    text.get(begin..).unwrap_or_default()
+}
+
+fn without_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Method and target (RFC 9112 3); `None` of what is no request of HTTP/1.x.
+fn asked_for(line: &str) -> Option<(String, String)> {
+    let (method, rest) = line.split_once(' ')?;
+    let (target, version) = rest.rsplit_once(' ')?;
+    (!target.is_empty() && version.starts_with("HTTP/1.")).then(|| (method.into(), target.into()))
+}
+
+/// Host and path: of the target, where it has a host (RFC 9112 3.2.2). Of two Host fields that differ, neither.
+fn named(method: &str, target: &str, fields: &[&String]) -> (Option<String>, Option<String>) {
+    if let Some((_, rest)) = target.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        let host = authority.split_once('@').map_or(authority, |(_, host)| host);
+        return (name(host), Some(if path.is_empty() { "/".into() } else { path.into() }));
+    }
+    let path = target.starts_with('/').then(|| target.to_owned());
+    if method == "CONNECT" {
+        return (name(target), path);
+    }
+    let pairs = fields.iter().filter_map(|field| field.split_once(':'));
+    let hosts = pairs.filter(|(field, _)| field.eq_ignore_ascii_case("host")).map(|(_, value)| value.trim());
+    let mut hosts: Vec<&str> = hosts.collect();
+    hosts.dedup();
+    match hosts.as_slice() {
+        [host] => (name(host), path),
+        _ => (None, path),
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    let is_of_it = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_of_it)
+}
+
+/// A host without its port and its last dot, in lower case; `None` of what is none.
+pub(super) fn name(host: &str) -> Option<String> {
+    let host = host.split(':').next()?;
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
+    let is_name = (1..=253).contains(&host.len()) && host.chars().all(is_of_name);
+    is_name.then(|| host.to_ascii_lowercase())
+}
+
+/// The request that a segment begins with which stands for itself.
+pub(super) fn whole(payload: &[u8]) -> Option<Said> {
+    match method(behind_empty_lines(payload)).map(|_| read(payload, false)) {
+        Some(Reading::Said(said)) => Some(said),
+        _ => None,
+    }
+}

@@ -1,0 +1,102 @@
+use super::*;
+use crate::worlds::{Random, Scope, World};
+use crate::{ContentRule, Layer};
+use rand::SeedableRng;
+
+/// What comes of the packets of some worlds, by flow.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Flows of an application, with its first word or by address, and of none.
+    known: [u32; 2],
+    /// Known by what they said.
+    said: u32,
+    later_requests: u32,
+    begun_anew: u32,
+    /// Packets that wait, and of those that wait beside a connection that is known.
+    waiting: u32,
+    beside: u32,
+    for_another: u32,
+}
+
+impl Seen {
+    fn note(&mut self, before: Option<&Flow>, after: &Flow, owner: Seid) {
+        let was = before.and_then(|flow| flow.known.as_ref());
+        match (was, &after.known) {
+            (None, Some(known)) => {
+                *(if known.application.is_some() { &mut self.known[0] } else { &mut self.known[1] }) += 1;
+                self.said += u32::from(known.may_change);
+            }
+            (Some(was), Some(known)) if was.application != known.application => self.later_requests += 1,
+            (Some(_), None) => self.begun_anew += 1,
+            _ => {}
+        }
+        let is_another = after.waiter.as_ref().is_some_and(|waiter| waiter.owner != owner);
+        self.for_another += u32::from(is_another);
+        self.waiting += u32::from(after.waiter.is_some() && !is_another);
+        self.beside += u32::from(after.waiter.is_some() && after.known.is_some());
+    }
+}
+
+/// Or what random worlds are compared for would say nothing of it.
+#[test]
+fn flows_of_random_worlds_come_to_be_known_in_every_way() {
+    let mut seen = Seen::default();
+    for seed in 0..40 {
+        let world = World::within(seed, Scope { twin_tunnels: false, ..Scope::ALL });
+        let mut reference = Reference::new(world.setup.clone()).unwrap();
+        world.content.iter().for_each(|rules| reference.load(rules.clone()));
+        world.sessions.iter().for_each(|(seid, rules)| reference.put(*seid, rules.clone()));
+        let random = &mut Random::seed_from_u64(seed);
+        for number in 0..1_000 {
+            let (port, frame) = world.packet(random);
+            let before = reference.flows.clone();
+            reference.process(port, &frame, number * 1_000);
+            let Some((place, arrival)) = reference.seen.take() else { continue };
+            let name = reference.flow_name(place, &arrival);
+            let of_name = |flow: &&Flow| flow.name == name;
+            if let Some(after) = reference.flows.iter().find(of_name) {
+                seen.note(before.iter().find(of_name), after, reference.sessions[place].seid);
+            }
+        }
+    }
+    let Seen { known, said, later_requests, begun_anew, waiting, beside, for_another } = seen;
+    println!("{seen:?}");
+    assert!(known[0] > 1_000 && known[1] > 1_000 && said > 100 && later_requests > 5, "{seen:?}");
+    assert!(begun_anew > 10 && waiting > 2_000 && beside > 50 && for_another > 0, "{seen:?}");
+}
+
+#[test]
+fn rules_are_written_as_operators_write_them() {
+    let rule = ContentRule {
+        id: 7,
+        precedence: 2,
+        application: Some("web".into()),
+        hosts: vec![".a.example".into()],
+        paths: vec!["/v*".into()],
+        networks: vec!["192.0.2.0/24".parse().unwrap()],
+        ports: vec![(80, 81)],
+        protocol: Some(6),
+        layers: vec![Layer::Http],
+        dscp: Some(46),
+    };
+    let text = "id=7 precedence=2 rating-group=1 application=web host=.a.example path=/v* network=192.0.2.0/24 \
+                port=80-81 layer=http protocol=6 dscp=46";
+    assert_eq!(rule.to_string(), text);
+    let any = ContentRule { id: 1, precedence: 9, ..ContentRule::default() };
+    assert_eq!(any.to_string(), "id=1 precedence=9 rating-group=1 any");
+}
+
+/// The line of the host has to be whole, or the head.
+#[test]
+fn a_request_says_its_host_and_path() {
+    let said = |text: &str| match request::read(text.as_bytes(), false) {
+        request::Reading::Said(said) => Some((said.host, said.path)),
+        _ => None,
+    };
+    let of = |host: Option<&str>, path: &str| Some((host.map(str::to_owned), Some(path.to_owned())));
+    assert_eq!(said("GET /v HTTP/1.1\r\nHOST: A.Example.:80\r\n"), of(Some("a.example"), "/v"));
+    assert_eq!(said("GET /v HTTP/1.1\r\nHost: a.example"), None);
+    assert_eq!(said("GET /v HTTP/1.0\r\n\r\n"), of(None, "/v"));
+    assert_eq!(said("GET ws://b.example HTTP/1.1\nHost: a.example\n\n"), of(Some("b.example"), "/"));
+    assert_eq!(said("GET / HTTP/1.1\nHost: a.example\nHost: b.example\n\n"), of(None, "/"));
+}

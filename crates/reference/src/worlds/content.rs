@@ -1,0 +1,169 @@
+//! Random content rules, and what users and servers say that they are for.
+
+use super::environment::server;
+use super::filters::CLASSES;
+use super::random::{Random, chance, maybe, pick, pick_of};
+use crate::applications::pseudo;
+use crate::bytes::{checksum, put};
+use crate::ip::{ESP, ICMP, ICMPV6, SCTP, TCP, UDP, UserPacket};
+use crate::{ContentRule, Layer};
+use ipnet::IpNet;
+use rand::Rng;
+use rules::{ApplicationId, Direction, Rules};
+use std::net::IpAddr;
+
+const SYN: u8 = 0x02;
+/// Numbers of the SYNs of both sides, and how much of what a user says may come in a segment of its own.
+const FIRST_OF_USER: u32 = 1_000;
+const FIRST_OF_SERVER: u32 = 5_000;
+const CUT: usize = 20;
+/// A SYN that takes more octets than this behind the shortest headers is missed where its flow has a verdict.
+const SYN_MAX: usize = 80;
+
+/// Those of rules, and one that none is of.
+const NAMES: [&str; 4] = ["video", "voice", "web", "nobody"];
+const HOSTS: [&str; 4] = ["a.example", ".a.example", "*.a.example", "b.example"];
+const PATHS: [&str; 4] = ["/", "/v*", "/v/1", "/w*"];
+const WORDS: [&str; 12] = [
+    "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
+    "GET /v/1 HTTP/1.1\r\nHost: b.example\r\n\r\n",
+    "GET /v/2 HTTP/1.1\r\nHost: x.a.example:8080\r\n\r\n",
+    "POST /w HTTP/1.1\r\nhost: B.Example.\r\nAccept: *",
+    "GET /w/3 HTTP/1.0\r\n\r\n",
+    "GET http://u@a.example:80/v HTTP/1.1\r\nHost: b.example\r\n\r\n",
+    "\r\nGET /v/1 HTTP/1.1\nHost: a.example\nHost: b.example\n\n",
+    "GET /v HTTP/1.1\r\nAccept: */*\r\nHost: xa.example\r\nA",
+    "CONNECT b.example:443 HTTP/1.1\r\n\r\n",
+    "GET /v/1 SIP/2.0\r\n\r\n",
+    "SSH-2.0-x\r\n",
+    "GET /w/and/nothing/more",
+];
+
+/// Of what application a PDR's packets are to be.
+pub(super) fn application(random: &mut Random) -> Option<ApplicationId> {
+    ApplicationId::new(pick(random, NAMES))
+}
+
+/// The rules of a world: what the first ones leave, the others may have.
+pub(super) fn rules(random: &mut Random) -> Vec<ContentRule> {
+    let count = random.random_range(0..9);
+    (1..=count).map(|id| rule(random, id)).collect()
+}
+
+fn rule(random: &mut Random, id: u32) -> ContentRule {
+    let [video, voice, web, _] = NAMES;
+    let mut rule = ContentRule {
+        id,
+        precedence: pick(random, [1, 2, 2, 3]),
+        application: maybe(random, 900, |random| pick(random, [video, voice, web]).to_owned()),
+        ..ContentRule::default()
+    };
+    match random.random_range(0..12) {
+        0 | 1 => rule.networks = vec![network(random)],
+        2 => rule.ports = vec![pick(random, [(80, 80), (443, 5_100), (0, 52), (53, 53)])],
+        3 => rule.protocol = Some(pick(random, [TCP, UDP, SCTP, ICMP, ICMPV6, ESP])),
+        4 => rule.dscp = Some(pick(random, CLASSES) >> 2),
+        5 => rule.layers = vec![pick(random, [Layer::Http, Layer::Rtp])],
+        6 => rule.paths = vec![pick(random, PATHS).to_owned()],
+        7 if chance(random, 300) => rule.precedence = 9,
+        _ => rule.hosts = vec![pick(random, HOSTS).to_owned()],
+    }
+    let may_have_path = !rule.hosts.is_empty() && chance(random, 500);
+    if may_have_path {
+        rule.paths = vec![pick(random, PATHS).to_owned()];
+    }
+    if (!rule.hosts.is_empty() || !rule.networks.is_empty()) && chance(random, 200) {
+        rule.ports = vec![(80, 80)];
+    }
+    if !rule.networks.is_empty() && chance(random, 200) {
+        rule.networks.push(network(random));
+    }
+    rule
+}
+
+fn network(random: &mut Random) -> IpNet {
+    let ipv6 = chance(random, 300);
+    let whole = if ipv6 { 128 } else { 32 };
+    let address = server(random, ipv6);
+    IpNet::new(address, whole - pick(random, [0, 0, 8])).unwrap_or_default().trunc()
+}
+
+/// A segment of a connection that begins like all others here, so that several are of one, and its checksum to be set.
+pub(super) fn segment(random: &mut Random, ports: (u16, u16), from: Direction) -> Vec<u8> {
+    let mut bytes = [ports.0.to_be_bytes(), ports.1.to_be_bytes()].concat();
+    let (numbers, flags, payload) = match from {
+        Direction::Uplink => of_user(random),
+        Direction::Downlink => of_server(random),
+    };
+    bytes.extend([numbers.0.to_be_bytes(), numbers.1.to_be_bytes()].concat());
+    let options = options(random, flags);
+    bytes.extend([0x50 + 4 * options.len() as u8, flags, 0x20, 0, 0, 0, 0, 0]);
+    bytes.extend(options);
+    bytes.extend(payload);
+    bytes
+}
+
+/// Timestamps, or what a SYN says that its sender takes.
+fn options(random: &mut Random, flags: u8) -> Vec<u8> {
+    let mut stamp = || pick(random, [10_u32, 11, 11, 12]).to_be_bytes();
+    let stamps = [&[1, 1, 8, 10][..], &stamp(), &stamp()].concat();
+    let [high, low] = pick(random, [536_u16, 1_400, 1_460, 8_960]).to_be_bytes();
+    match random.random_range(0..10) {
+        0 | 1 => stamps,
+        2..=7 if flags & SYN != 0 => vec![2, 4, high, low],
+        _ => vec![],
+    }
+}
+
+type Said = ((u32, u32), u8, Vec<u8>);
+
+fn of_user(random: &mut Random) -> Said {
+    let flags = pick(random, [SYN, 0x10, 0x18, 0x18, 0x18, 0x18, 0x18, 0x19]);
+    let flags = if chance(random, 30) { pick(random, [0x04, 0x14, 0x12, 0x08, 0x06]) } else { flags };
+    let text = pick_of(random, &WORDS).copied().unwrap_or_default().as_bytes();
+    let (front, back) = text.split_at_checked(CUT).unwrap_or((text, &[]));
+    let begin = FIRST_OF_USER + 1;
+    let heard = FIRST_OF_SERVER + pick(random, [1, 1, 1, 1, 1, 30, 0, 9_000]);
+    if flags == SYN {
+        let first = pick(random, [FIRST_OF_USER, FIRST_OF_USER, 2 * FIRST_OF_USER]);
+        return ((first, 0), flags, if chance(random, 300) { front.to_vec() } else { vec![] });
+    }
+    let (sequence, payload) = match random.random_range(0..10) {
+        0 | 1 => (begin, &[][..]),
+        2 | 3 => (begin, front),
+        4 | 5 => (begin + CUT as u32, back),
+        6 => (begin + 500, text),
+        7 => (begin - 3, text),
+        _ => (begin, text),
+    };
+    ((sequence, heard), flags, payload.to_vec())
+}
+
+fn of_server(random: &mut Random) -> Said {
+    let flags = pick(random, [0x12, 0x12, 0x10, 0x18, 0x18]);
+    let flags = if chance(random, 40) { pick(random, [0x11, 0x04, 0x02]) } else { flags };
+    let first = if flags & SYN != 0 { FIRST_OF_SERVER } else { FIRST_OF_SERVER + pick(random, [1, 1, 30]) };
+    let heard = FIRST_OF_USER + pick(random, [1, 1, 1, 1 + CUT as u32, 8, FIRST_OF_USER + 1]);
+    let payload = if flags & SYN != 0 { 0 } else { random.random_range(0..60) };
+    ((first, heard), flags, vec![b'.'; payload])
+}
+
+/// Sets the checksum of a segment.
+pub(super) fn seal(segment: &mut [u8], ends: (IpAddr, IpAddr)) {
+    let checksum = checksum(&[&pseudo(ends, TCP, segment.len()), segment]);
+    put(segment, 16, &checksum.to_be_bytes());
+}
+
+/// Where it matters, no SYN is longer than those that are looked for.
+pub(super) fn without_long_syn(rules: &Rules, packet: &mut [u8]) {
+    let asks = rules.pdrs.iter().any(|pdr| pdr.pdi.application.is_some());
+    let Some(read) = UserPacket::read(packet).filter(|read| asks && read.protocol == TCP) else { return };
+    let Some(upper) = read.header.upper(&read.bytes).filter(|upper| !upper.is_later_fragment()) else {
+        return;
+    };
+    let shortest = if read.header.source.is_ipv6() { 60 } else { 40 };
+    let flags = packet.get(upper.at + 13).copied().unwrap_or(0);
+    if read.bytes.len() > shortest + SYN_MAX {
+        put(packet, upper.at + 13, &[flags & !SYN]);
+    }
+}
