@@ -5,6 +5,8 @@
 //! * Only sessions with PDRs for applications are looked at, and of their packets those that some PDR would take, whatever they
 //!   turned out to be of. Both ends, the protocol, the ports or SPI and the user's network name a flow. What it is of stays, whatever
 //!   rules there are later, and whichever session carries its packets.
+//! * Where a session's packets pass another one of this node, too, because it has tunnels alone and one leads back here, its flows are
+//!   its own.
 //! * TCP and UDP wait until they say something (`inspection.rs`); all else is known with its first packet, by address, protocol and
 //!   DSCP, and so is what cannot wait: more than 256 flows of a session. 32 packets, and they wait no longer.
 //! * A packet of a flow that waits goes by the first PDR that matches and asks for no application, or where there is none, by the first
@@ -27,12 +29,13 @@ pub(crate) use inspection::pseudo;
 
 use crate::Reference;
 use crate::detection::{Application, Arrival, first_pdr_of};
+use crate::enforcement::Session;
 use crate::ip::{TCP, UDP};
 use crate::meters::Load;
 use crate::reason::DropReason;
 use content::{Facts, Said, application_of, tell_requests_apart};
 use inspection::{ACK, DNS, Inspection, RST, SYN, is_sealed, segment};
-use rules::{Direction, Instance, Pdr, Seid};
+use rules::{Direction, Far, Instance, Pdr, Rules, Seid};
 use std::net::IpAddr;
 
 /// Packets of a flow after which it waits no longer.
@@ -52,6 +55,8 @@ pub(crate) struct FlowName {
     /// A fragment that shows nothing.
     is_of_addresses: bool,
     instance: Instance,
+    /// Of a session whose packets pass another one of this node, too: what is known of the flow there says nothing here.
+    between: Option<Seid>,
 }
 
 /// What is known of a flow.
@@ -204,7 +209,7 @@ impl Reference {
         let packet = &arrival.packet;
         let is_later = packet.part.is_some_and(|(_, is_later)| is_later);
         // A tunnel's packets are of the network of its user.
-        let of_user = || self.sessions.get(place).map(crate::Session::user_instance).unwrap_or_default();
+        let of_user = || self.sessions.get(place).map(Session::user_instance).unwrap_or_default();
         let instance = if arrival.tunnel.is_some() { of_user() } else { arrival.instance };
         FlowName {
             user,
@@ -214,7 +219,16 @@ impl Reference {
             spi: packet.spi,
             is_of_addresses: is_later && !packet.follows,
             instance,
+            between: self.sessions.get(place).filter(|session| self.is_between(session)).map(|it| it.seid),
         }
+    }
+
+    /// Whether a session has tunnels alone, one of which leads back to this node.
+    fn is_between(&self, session: &Session) -> bool {
+        let Rules { pdrs, fars, .. } = &session.rules;
+        let created = |far: &Far| far.forwarding.as_ref().and_then(|to| to.outer_header_creation);
+        let leads_back = fars.iter().filter_map(created).any(|outer| self.setup.is_ours(outer.address));
+        leads_back && pdrs.iter().all(|pdr| pdr.pdi.f_teid.is_some())
     }
 
     fn flow(&mut self, name: &FlowName) -> &mut Flow {

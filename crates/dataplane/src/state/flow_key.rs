@@ -39,8 +39,10 @@ impl FlowKey {
                 (&tuple.destination, &tuple.source, [tuple.destination_port, tuple.source_port])
             }
         };
-        // IPsec has no ports; its two directions have different SPIs, and so are two flows.
-        let ports = (u64::from(ports[0]) << 16 | u64::from(ports[1])) ^ u64::from(tuple.spi);
+        // IPsec has no ports; its two directions have different SPIs, and so are two flows. Of a later fragment an authentication header
+        // before that of the fragment, where none belongs, says nothing.
+        let spi = if tuple.fragment { 0 } else { tuple.spi };
+        let ports = (u64::from(ports[0]) << 16 | u64::from(ports[1])) ^ u64::from(spi);
         let kind = u64::from(tuple.protocol)
             | u64::from(tuple.version) << VERSION_SHIFT
             | u64::from(tuple.fragment) << FRAGMENT_SHIFT;
@@ -226,4 +228,21 @@ pub(super) const fn mix(a: u64, b: u64) -> u64 {
 #[inline]
 const fn halves(address: u128) -> [u64; 2] {
     [(address >> 64) as u64, address as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever stands before the header of the fragment: of the same addresses, it is of the same flow.
+    #[test]
+    fn a_later_fragment_shows_no_spi() {
+        let (source, destination, version, protocol) = (1 << 96, 2 << 96, 6, packet::protocol::UDP);
+        let none =
+            FiveTuple { source, destination, version, protocol, fragment: true, ..FiveTuple::default() };
+        let key = |tuple: FiveTuple| FlowKey::new(&tuple, Direction::Uplink);
+        assert_eq!(key(FiveTuple { spi: 7, ..none }), key(none));
+        let whole = FiveTuple { fragment: false, ..none };
+        assert_ne!(key(FiveTuple { spi: 7, ..whole }), key(whole));
+    }
 }
