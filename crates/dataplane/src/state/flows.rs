@@ -239,16 +239,19 @@ impl Flows {
         next
     }
 
+    /// A flow waits that may have been here before: what it was then may be over.
+    pub(super) fn forget_application(&mut self, key: &FlowKey) {
+        self.begin_anew(self.place_of(key));
+    }
+
+    fn place_of<'a>(&self, key: &'a FlowKey) -> Place<'a> {
+        let (hash, direction) = (self.hash(key), Direction::Uplink);
+        Place { key, hash, likely: FlowLine::NONE, direction, circumstances: Circumstances::default() }
+    }
+
     /// A flow was found to be of an application elsewhere.
     pub(super) fn learn_application(&mut self, key: &FlowKey, detected: Detected, now_ns: u64) {
-        let circumstances = Circumstances::default();
-        let place = Place {
-            key,
-            hash: self.hash(key),
-            likely: FlowLine::NONE,
-            direction: Direction::Uplink,
-            circumstances,
-        };
+        let place = self.place_of(key);
         let verdict = Verdict { step: StepIndex::NONE, generation: 0, class_matters: false, detected };
         self.learn(place, verdict, now_ns);
         self.say(place, Said::UNKNOWN);

@@ -332,6 +332,10 @@ impl State {
         for redirection in parcel.redirections.drain(..) {
             self.adopt_redirection(redirection);
         }
+        // A connection may have begun anew since its session was here, which nothing that is known of it tells.
+        for waiter in &parcel.waiters {
+            self.flows.forget_application(waiter.key());
+        }
         for (flow, detected) in parcel.leaving.iter_mut().flat_map(|leaving| leaving.learned.drain(..)) {
             self.flows.learn_application(&flow, detected, self.now_ns);
         }

@@ -84,6 +84,11 @@ impl Waiter {
         }
     }
 
+    /// The name of the flow.
+    pub(crate) const fn key(&self) -> &FlowKey {
+        &self.key
+    }
+
     /// The network of the flow's user.
     pub(crate) const fn network(&self) -> u16 {
         self.key.network()

@@ -239,6 +239,39 @@ fn requests_of_a_connection_count_wherever_its_session_is() {
     }
 }
 
+/// What a flow was where its session has been before says nothing of the connection that has begun between its ports since.
+#[test]
+fn a_connection_that_begins_anew_elsewhere_is_not_what_it_was_here() {
+    let mut rules = crate::fixture::served();
+    rules.urrs = (1..=2).map(|id| Urr { id: UrrId(id), ..Urr::default() }).collect();
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })].into());
+    rules.fars[2].apply_action = ApplyAction::Forward;
+    let mut team = with(2, SERVED, rules);
+    with_content(&mut team);
+    let (flow, again) = (flow(SERVED), (USER_FIRST + 70_000, SERVER_FIRST + 70_000));
+    let say = |team: &mut Team, flags, numbers, payload: &[u8]| {
+        team.receive(0, N3, &up(SERVED, &flow, &made(flags, numbers, payload)));
+        team.settle();
+        40 + payload.len() as u64
+    };
+    let hello = |host| crate::tests::ech::hello(host, false);
+    let blocked = say(&mut team, flag::SYN, (USER_FIRST - 1, 0), b"")
+        + say(&mut team, flag::ACK, (USER_FIRST, SERVER_FIRST), &hello("www.blocked.example"));
+    team.carry(SERVED, 1 - team.owner(SERVED));
+    let mut other = say(&mut team, flag::SYN, (again.0 - 1, 0), b"");
+    team.receive(
+        0,
+        N6,
+        &crate::tests::redirect::down(&flow, &made(flag::SYN | flag::ACK, (again.1 - 1, again.0), b"")),
+    );
+    team.settle();
+    team.carry(SERVED, 1 - team.owner(SERVED));
+    other += say(&mut team, flag::ACK, again, &hello("www.example"));
+    let counts = team.usage(SERVED);
+    let of = |urr| counts.iter().find(|counts| counts.urr == UrrId(urr)).unwrap().uplink_bytes;
+    assert_eq!((of(1), of(2)), (other, blocked));
+}
+
 /// Between tunnels of this node, its only PDR to the network leads back to us, but for the portal.
 fn captive_between_tunnels() -> Rules {
     let mut rules = rules(S);
