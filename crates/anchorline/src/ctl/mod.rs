@@ -51,7 +51,7 @@ enum View {
     Ports(ports::Args),
     /// Packets, vectors and cycles by node of the graph.
     Runtime(Interval),
-    /// Dropped packets by reason, and what each reason means.
+    /// Dropped packets by reason, what each reason means, and which users gave way to others.
     Drops(Interval),
     /// GTP-U peers that tunnels lead to, and whether they answer (TS 29.281 7.2).
     Peers,

@@ -53,12 +53,8 @@ fn a_connection_between_old_ports_is_billed_by_what_it_says_from_its_syn_on() {
     ]);
 }
 
-/// The flow has no verdict then, but it is known of what it was.
-#[test]
-fn so_it_is_where_the_session_s_rules_have_changed_since() {
-    let mut connection = of_service_1();
-    connection.bench.put(1, 2, in_service(1));
-    connection.bench.settle();
+/// The next connection is of service 2, from its SYN on.
+fn begin_service_2(mut connection: Connection) {
     connection.numbers = AGAIN;
     connection.shake_hands(2);
     connection.say(&say_hello("two.example"), 2);
@@ -66,16 +62,21 @@ fn so_it_is_where_the_session_s_rules_have_changed_since() {
     connection.check();
 }
 
+/// The flow has no verdict then, but it is known of what it was.
+#[test]
+fn so_it_is_where_the_session_s_rules_have_changed_since() {
+    let mut connection = of_service_1();
+    connection.bench.put(1, 2, in_service(1));
+    connection.bench.settle();
+    begin_service_2(connection);
+}
+
 /// The flow is to ask the new rules then, with whatever comes next.
 #[test]
 fn so_it_is_where_other_content_rules_are_in_force_since() {
     let mut connection = of_service_1();
     load(&mut connection, TEXT);
-    connection.numbers = AGAIN;
-    connection.shake_hands(2);
-    connection.say(&say_hello("two.example"), 2);
-    connection.answer(2);
-    connection.check();
+    begin_service_2(connection);
 }
 
 /// The beginning of a packet in fragments shows all that matters.

@@ -176,15 +176,20 @@ fn with_content(team: &mut Team) {
     team.settle();
 }
 
+/// What is blocked has a count of its own, and is let through, or there were nothing to count.
+fn counted() -> Rules {
+    let mut rules = crate::fixture::served();
+    rules.urrs = (1..=2).map(|id| Urr { id: UrrId(id), ..Urr::default() }).collect();
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })].into());
+    rules.fars[2].apply_action = ApplyAction::Forward;
+    rules
+}
+
 /// Of what a flow is, its first packets said; what it used before anybody knew is counted.
 #[test]
 fn what_was_found_out_about_flows_goes_along() {
     const BLOCKED: &[u8] = b"GET / HTTP/1.1\r\nHost: www.blocked.example\r\n\r\n";
-    let mut rules = crate::fixture::served();
-    rules.urrs = (1..=2).map(|id| Urr { id: UrrId(id), ..Urr::default() }).collect();
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })].into());
-    // Counted and let through, or there were nothing to count.
-    rules.fars[2].apply_action = ApplyAction::Forward;
+    let rules = counted();
     for cut in [0, 20, BLOCKED.len()] {
         let mut team = with(2, SERVED, rules.clone());
         with_content(&mut team);
@@ -213,11 +218,7 @@ fn what_was_found_out_about_flows_goes_along() {
 /// Of a connection with several requests, what the last one was for goes along, and the next one counts where the session is then.
 #[test]
 fn requests_of_a_connection_count_wherever_its_session_is() {
-    let mut rules = crate::fixture::served();
-    rules.urrs = (1..=2).map(|id| Urr { id: UrrId(id), ..Urr::default() }).collect();
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })].into());
-    rules.fars[2].apply_action = ApplyAction::Forward;
-    let mut team = with(2, SERVED, rules);
+    let mut team = with(2, SERVED, counted());
     with_content(&mut team);
     let (flow, mut number, mut expected) = (flow(SERVED), USER_FIRST, [0; 2]);
     let mut say = |team: &mut Team, payload: &[u8], urr: usize| {
@@ -242,11 +243,7 @@ fn requests_of_a_connection_count_wherever_its_session_is() {
 /// What a flow was where its session has been before says nothing of the connection that has begun between its ports since.
 #[test]
 fn a_connection_that_begins_anew_elsewhere_is_not_what_it_was_here() {
-    let mut rules = crate::fixture::served();
-    rules.urrs = (1..=2).map(|id| Urr { id: UrrId(id), ..Urr::default() }).collect();
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })].into());
-    rules.fars[2].apply_action = ApplyAction::Forward;
-    let mut team = with(2, SERVED, rules);
+    let mut team = with(2, SERVED, counted());
     with_content(&mut team);
     let (flow, again) = (flow(SERVED), (USER_FIRST + 70_000, SERVER_FIRST + 70_000));
     let say = |team: &mut Team, flags, numbers, payload: &[u8]| {
