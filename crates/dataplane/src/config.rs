@@ -157,7 +157,7 @@ pub struct Limits {
     pub meters_apart: usize,
     /// Connections over TCP of users whose requests get a field, by header enrichment.
     pub connections: usize,
-    /// Flows of users who are sent to another address; counted in groups of 512, of which a user has one.
+    /// Flows of users who are sent to another address; counted in groups of 512, of which a session has one.
     pub redirections: usize,
     /// Packets kept for sleeping users, all together.
     pub kept: usize,

@@ -142,14 +142,9 @@ impl FlowKey {
         self
     }
 
-    /// What all flows of a user have in common, of [`FlowKey::user`].
-    pub(crate) const fn of_any(user: u64) -> Self {
-        Self { words: [user, 0, 0, 0, 0] }
-    }
-
     /// What all of the user's have in common.
     pub(crate) const fn of_user(self) -> Self {
-        Self::of_any(self.words[0])
+        Self { words: [self.words[0], 0, 0, 0, 0] }
     }
 
     /// Whether nothing but the addresses is known: of a fragment whose packet's first one nobody has seen.

@@ -11,7 +11,7 @@ use super::installation::{Installation, Refusal, Unwanted};
 use super::lists::WholeStep;
 use super::peers::{Name, PeerIndex};
 use super::recent::Second;
-use super::redirections::{REDIRECTIONS_OF_USER, Redirection};
+use super::redirections::{REDIRECTIONS_OF_SESSION, Redirection};
 use super::session::{Key, Session, SessionIndex, instance_of};
 use super::sessions::Sessions;
 use super::step::{HotStep, Kind, StepIndex};
@@ -157,7 +157,7 @@ impl Parcel {
         let seconds = (seconds + SOME_SECONDS).min(2 * accounts);
         self.seconds = std::iter::repeat_with(Second::empty).take(seconds).collect();
         self.connections.reserve_exact(if enriches { connections } else { 0 });
-        self.redirections.reserve_exact(if readdresses { REDIRECTIONS_OF_USER } else { 0 });
+        self.redirections.reserve_exact(if readdresses { REDIRECTIONS_OF_SESSION } else { 0 });
         // Some may begin until it goes.
         let room = (waiting + SOME_WAITERS).min(WAITING_PER_SESSION.into());
         self.waiters.reserve_exact(if asks { room } else { 0 });
@@ -213,15 +213,7 @@ impl State {
             self.connections.forget(|flow| is_of(&session.keys, flow));
         }
         if self.sessions.steps_of(session).any(|at| self.sessions.cells.step(at).may_readdress()) {
-            let user = |key: &Key| match key {
-                Key::User(user, _) => Some(FlowKey::of_any(Buckets::user(*user))),
-                _ => None,
-            };
-            let users = session.keys.iter().filter_map(user).map(|user| self.flows.hash(&user));
-            // Between tunnels nobody says whose packets they are.
-            let are_all_named = session.keys.iter().any(|key| matches!(key, Key::User(..)))
-                && !session.keys.iter().any(|key| matches!(key, Key::Route(..)));
-            self.redirections.forget(seid, users, are_all_named);
+            self.redirections.forget(seid);
         }
     }
 

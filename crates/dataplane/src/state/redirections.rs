@@ -1,8 +1,8 @@
 //! Flows of users who are sent to another address (TS 29.244 8.2.20): what comes back from there has to seem to come from where
 //! the user sent it. Known by what comes back: the flow of the user with the address it was sent to.
 //!
-//! A user has a group of places, so that who opens very many such flows crowds out few others'; where there is none left the flow
-//! that has been silent longest gives way. The next packet of its user enters it again.
+//! A session has a group of places, whoever its packets come from, so that who opens very many such flows crowds out few others';
+//! where there is none left the flow that has been silent longest gives way. The next packet of its user enters it again.
 
 use super::{FlowKey, State};
 use packet::tcp::flag;
@@ -12,10 +12,10 @@ use std::ops::Range;
 
 /// Flows looked at for one.
 const WAYS: usize = 8;
-/// Of them, a user's flows are in so many rows.
+/// Of them, a session's flows are in so many rows.
 const ROWS: usize = 64;
-/// Flows of one user at most.
-pub(super) const REDIRECTIONS_OF_USER: usize = ROWS * WAYS;
+/// Flows of one session at most.
+pub(super) const REDIRECTIONS_OF_SESSION: usize = ROWS * WAYS;
 /// Connections over TCP that say nothing are over, in nanoseconds (RFC 5382 REQ-5: 2 h 4 min), others before (RFC 4787
 /// REQ-5: 5 min).
 const CONNECTION_NS: u64 = 7_440_000_000_000;
@@ -75,40 +75,43 @@ pub(crate) struct Redirections {
 impl Redirections {
     /// Room for `limit` flows: as many groups as fit it, one at least.
     pub(crate) fn new(limit: usize) -> Self {
-        let groups = (limit / REDIRECTIONS_OF_USER).max(1);
-        Self { all: vec![Redirection::NONE; groups * REDIRECTIONS_OF_USER].into() }
+        let groups = (limit / REDIRECTIONS_OF_SESSION).max(1);
+        Self { all: vec![Redirection::NONE; groups * REDIRECTIONS_OF_SESSION].into() }
     }
 
-    /// Where a flow is, if it is: by the hash of its user, and its own.
-    fn places(&self, (user, flow): (u64, u64)) -> Range<usize> {
-        let groups = self.all.len() / REDIRECTIONS_OF_USER;
-        let from = (user as usize % groups) * REDIRECTIONS_OF_USER + flow as usize % ROWS * WAYS;
+    /// The places of a session's flows.
+    fn group(&self, session: Seid) -> Range<usize> {
+        let groups = self.all.len() / REDIRECTIONS_OF_SESSION;
+        let from = (session.0 % groups as u64) as usize * REDIRECTIONS_OF_SESSION;
+        from..from + REDIRECTIONS_OF_SESSION
+    }
+
+    /// Where a flow is, if it is: by its session, and its hash.
+    fn places(&self, session: Seid, hash: u64) -> Range<usize> {
+        let from = self.group(session).start + hash as usize % ROWS * WAYS;
         from..from + WAYS
     }
 
-    /// Forgets those of a session: of these users, given by their hashes, and unless these are all, of whoever.
-    pub(super) fn forget(&mut self, session: Seid, users: impl Iterator<Item = u64>, are_all: bool) {
-        let forget = |places: &mut [Redirection]| {
-            places.iter_mut().filter(|it| it.session == session).for_each(|it| *it = Redirection::NONE);
-        };
-        if !are_all {
-            return forget(&mut self.all);
-        }
-        for user in users {
-            let from = self.places((user, 0)).start;
-            forget(self.all.get_mut(from..from + REDIRECTIONS_OF_USER).unwrap_or_default());
-        }
+    /// Forgets those of a session.
+    pub(super) fn forget(&mut self, session: Seid) {
+        self.of_session(session).for_each(|it| *it = Redirection::NONE);
     }
 
-    fn row(&mut self, hashes: (u64, u64)) -> &mut [Redirection] {
-        let places = self.places(hashes);
+    fn of_session(&mut self, session: Seid) -> impl Iterator<Item = &mut Redirection> {
+        let group = self.group(session);
+        let all = self.all.get_mut(group).unwrap_or_default().iter_mut();
+        all.filter(move |it| it.session == session && it.key != FlowKey::NONE)
+    }
+
+    fn row(&mut self, session: Seid, hash: u64) -> &mut [Redirection] {
+        let places = self.places(session, hash);
         self.all.get_mut(places).unwrap_or_default()
     }
 
     /// Puts one in the place of one that is not needed any more, or is least likely to be.
-    fn put(&mut self, hashes: (u64, u64), new: Redirection) {
+    fn put(&mut self, hash: u64, new: Redirection) {
         let now_ns = new.seen_ns;
-        let row = self.row(hashes).iter_mut();
+        let row = self.row(new.session, hash).iter_mut();
         let first = row.min_by_key(|old| (!old.is_over(now_ns), !old.has_ended, old.seen_ns));
         if let Some(place) = first {
             *place = new;
@@ -117,7 +120,7 @@ impl Redirections {
 
     /// Takes out those of a session, into a list that has the room.
     pub(super) fn carry_off(&mut self, session: Seid, into: &mut Vec<Redirection>) {
-        for place in self.all.iter_mut().filter(|it| it.session == session && it.key != FlowKey::NONE) {
+        for place in self.of_session(session) {
             if into.len() < into.capacity() {
                 into.push(std::mem::replace(place, Redirection::NONE));
             }
@@ -126,10 +129,6 @@ impl Redirections {
 }
 
 impl State {
-    fn redirection_hashes(&self, key: &FlowKey) -> (u64, u64) {
-        (self.flows.hash(&key.of_user()), self.flows.hash(key))
-    }
-
     /// A packet of the user's goes elsewhere than to `server`, as one of the flow `key`. `false` where that flow is the
     /// user's with another server, and not over: what comes back could not be told apart.
     pub(crate) fn redirect(
@@ -138,23 +137,23 @@ impl State {
         server: IpAddr,
         tcp_flags: u8,
     ) -> bool {
-        let (hashes, now_ns) = (self.redirection_hashes(key), self.now_ns);
-        let known = self.redirections.row(hashes).iter_mut().find(|it| it.is(session, key));
+        let (hash, now_ns) = (self.flows.hash(key), self.now_ns);
+        let known = self.redirections.row(session, hash).iter_mut().find(|it| it.is(session, key));
         let mut fresh = Redirection { session, key: *key, server, ..Redirection::NONE };
         fresh.hear(tcp_flags, now_ns);
         match known {
             Some(known) if known.server == server && !known.is_over(now_ns) => known.hear(tcp_flags, now_ns),
             Some(known) if known.has_ended || known.is_over(now_ns) => *known = fresh,
             Some(_) => return false,
-            None => self.redirections.put(hashes, fresh),
+            None => self.redirections.put(hash, fresh),
         }
         true
     }
 
     /// Where the user sent what a packet answers that comes back as one of the flow `key`, if it was sent elsewhere.
     pub(crate) fn redirected(&mut self, (session, key): (Seid, &FlowKey), tcp_flags: u8) -> Option<IpAddr> {
-        let (hashes, now_ns) = (self.redirection_hashes(key), self.now_ns);
-        let known = self.redirections.row(hashes).iter_mut().find(|it| it.is(session, key))?;
+        let (hash, now_ns) = (self.flows.hash(key), self.now_ns);
+        let known = self.redirections.row(session, hash).iter_mut().find(|it| it.is(session, key))?;
         if known.is_over(now_ns) {
             return None;
         }
@@ -173,13 +172,13 @@ impl State {
     }
 
     fn redirection(&self, (session, key): (Seid, &FlowKey)) -> Option<&Redirection> {
-        let row = self.redirections.all.get(self.redirections.places(self.redirection_hashes(key)))?;
+        let row = self.redirections.all.get(self.redirections.places(session, self.flows.hash(key)))?;
         row.iter().find(|it| it.is(session, key) && !it.is_over(self.now_ns))
     }
 
     /// Takes in one that was known elsewhere.
     pub(super) fn adopt_redirection(&mut self, redirection: Redirection) {
-        let hashes = self.redirection_hashes(&redirection.key);
-        self.redirections.put(hashes, redirection);
+        let hash = self.flows.hash(&redirection.key);
+        self.redirections.put(hash, redirection);
     }
 }

@@ -8,7 +8,7 @@ use crate::counters::DropReason;
 use crate::fixture::{Bench, ELSEWHERE, N3, N6, READDRESSED, config, readdressed, rules};
 use packet::{ipv4, udp};
 use proptest::prelude::*;
-use rules::{FarId, Redirect, Rules, Seid, Urr, UrrId};
+use rules::{FTeid, FarId, Redirect, Rules, Seid, Teid, Urr, UrrId};
 use std::net::Ipv4Addr;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
@@ -195,16 +195,16 @@ fn what_goes_elsewhere_is_counted() {
 
 /// A user who opens flow after flow loses its own, and in memory of fixed size.
 #[test]
-fn a_flood_of_redirected_flows_displaces_its_user_s() {
+fn a_flood_of_redirected_flows_displaces_its_session_s() {
     let mut config = config();
     config.limits.redirections = 16 * 512;
     let mut bench = Bench::over(&config);
-    let quiet: Vec<u64> = (4..=22).collect();
+    let quiet: Vec<u64> = (4..=18).collect();
     bench.put(30, 1, readdressed(30));
     quiet.iter().for_each(|user| drop(bench.put(*user, 1, readdressed(*user))));
     bench.settle();
     for user in &quiet {
-        sent_to(&mut bench, *user, (9, SERVER));
+        assert!(sent_to(&mut bench, *user, (9, SERVER)).is_some(), "{user}");
     }
     bench.now_ns += SECOND_NS;
     for port in 1_000..6_000 {
@@ -213,8 +213,29 @@ fn a_flood_of_redirected_flows_displaces_its_user_s() {
     let known = |bench: &mut Bench, user, port| heard_from(bench, user, (port, elsewhere())) == Some(SERVER);
     let left = (1_000..6_000).filter(|port| known(&mut bench, 30, *port)).count();
     assert!((400..=512).contains(&left), "{left}");
-    let others = quiet.iter().filter(|user| known(&mut bench, **user, 9)).count();
-    assert!(others >= quiet.len() - 4, "{others} of {}", quiet.len());
+    let losers: Vec<u64> = quiet.into_iter().filter(|user| !known(&mut bench, *user, 9)).collect();
+    assert_eq!(losers, [14], "one of 16 groups is its and 30's");
+}
+
+/// Where a session's PDRs name no user, packets of any address are its own, and what is known of them ends with it.
+#[test]
+fn flows_of_whoever_uses_a_session_s_tunnel_end_with_it() {
+    let mut open = readdressed(5);
+    open.pdrs.iter_mut().for_each(|pdr| pdr.pdi.ue_ipv4 = None);
+    // For packets to the user that come in by the port of the access side.
+    open.pdrs[1].pdi.f_teid = Some(FTeid { teid: Teid(0x5000), address: Ipv4Addr::new(10, 30, 0, 2).into() });
+    let mut bench = bench_with(5, open.clone());
+    let sends = |bench: &mut Bench, to| {
+        pass(bench, N3, &tunnelled(5, &datagram((user(9), 4_000), (to, 53))));
+        packet_of(bench.sent(N6)).is_some()
+    };
+    assert!(sends(&mut bench, SERVER));
+    assert!(!sends(&mut bench, OTHER), "the flow is one with the first");
+    bench.engine.handle(dplink::Command::Delete { session: Seid(5) }).unwrap();
+    bench.settle();
+    bench.put(5, 1, open);
+    bench.settle();
+    assert!(sends(&mut bench, OTHER));
 }
 
 proptest! {
