@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Bytes of the longest frame.
-const ROOM: usize = 9_216;
+/// Bytes of the longest frame, with what stands behind its packet.
+const ROOM: usize = 12_288;
 
 /// What is on its way to the worker, and what came from it.
 type OnTheWay = (VecDeque<HeapBuffer>, Vec<Vec<u8>>);
