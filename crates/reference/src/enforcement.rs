@@ -294,7 +294,9 @@ impl Session {
         let own = held_to.map(|mbr| self.own.get_or_insert(Meter::of_the_node(mbr)));
         let is_meant = |meter: &&mut Meter| qers.iter().any(|qer| meter_key(qer) == Some(meter.key));
         let mut meters: Vec<&mut Meter> = self.meters.iter_mut().filter(is_meant).chain(own).collect();
-        let all = meters.iter_mut().all(|meter| meter.conforms(load.direction, moment));
+        // Each of them is asked, as some note that they were.
+        let conform = meters.iter_mut().map(|meter| meter.conforms(load.direction, moment));
+        let all = conform.fold(true, std::ops::BitAnd::bitand);
         if all {
             meters.iter_mut().for_each(|meter| meter.charge(load, moment.now_ns));
         }

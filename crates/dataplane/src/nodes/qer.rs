@@ -47,12 +47,14 @@ impl<B: Buffer> Node<B> for Qer {
     }
 }
 
-/// Whether all QERs of its PDR let a packet pass now.
+/// Whether all QERs of its PDR let a packet pass now. Each of them is asked, as a rate that a packet is beyond notes that: in whichever
+/// order they stand, it is the same.
 pub(super) fn admits<B: Buffer>(state: &mut State, packet: &Packet<B>) -> bool {
     let (direction, moment) = (packet.meta.direction(), (state.now_ns, state.burst_ns));
     let step = state.sessions.cells.whole(packet.meta.step);
     let base = step.base(packet.meta.step);
-    step.lists().meters().iter().all(|place| state.sessions.admits((base, *place), direction, moment))
+    let admits = |place: &u16| state.sessions.admits((base, *place), direction, moment);
+    step.lists().meters().iter().map(admits).fold(true, std::ops::BitAnd::bitand)
 }
 
 /// Drops a packet that QoS enforcement refuses; some URRs count it all the same (TS 29.244 8.2.68, MBQE).
