@@ -137,7 +137,8 @@ fn go_on_waiting<B: Buffer>(
     arrival: &Arrival,
     (ticket, unknown): (Ticket, StepIndex),
 ) -> Next {
-    state.content.note(ticket, packet.meta.flow(), (*arrival, state.now_ns));
+    let generation = state.sessions.get(packet.meta.session).map_or(0, |session| session.generation);
+    state.content.note(ticket, packet.meta.flow(), (*arrival, generation, state.now_ns));
     (packet.meta.waits, packet.meta.step) = (ticket, unknown);
     Next::To(NodeId::Far)
 }

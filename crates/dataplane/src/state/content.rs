@@ -252,8 +252,8 @@ impl Content {
         waiter.is_some_and(|waiter| waiter.inspection.is_answer(acknowledgement))
     }
 
-    /// Notes a packet of a flow that goes on waiting.
-    pub(crate) fn note(&mut self, ticket: Ticket, packet: Place<'_>, seen: (Arrival, u64)) {
+    /// Notes a packet of a flow that goes on waiting, and of which generation the rules are that it goes by, and when.
+    pub(crate) fn note(&mut self, ticket: Ticket, packet: Place<'_>, seen: (Arrival, u32, u64)) {
         if let Some(memory) = &mut self.memory {
             memory.waiting.note(ticket, packet, seen);
         }

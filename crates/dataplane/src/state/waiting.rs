@@ -48,6 +48,8 @@ pub(crate) struct Deferred {
     pub(crate) arrival: Option<Arrival>,
     /// ... and as the flow table does.
     pub(crate) circumstances: Circumstances,
+    /// Of the rules by which it was the session's.
+    pub(crate) generation: u32,
     pub(crate) packets: u32,
     pub(crate) bytes: u32,
 }
@@ -194,11 +196,17 @@ impl Waiting {
         (waiter.turn == ticket.turn && waiter.key != FlowKey::NONE).then_some(waiter)
     }
 
-    /// Notes a packet of a flow that goes on waiting.
-    pub(crate) fn note(&mut self, ticket: Ticket, packet: Place<'_>, (arrival, now_ns): (Arrival, u64)) {
+    /// Notes a packet of a flow that goes on waiting, and of which generation the rules are that it goes by, and when.
+    pub(crate) fn note(
+        &mut self,
+        ticket: Ticket,
+        packet: Place<'_>,
+        (arrival, generation, now_ns): (Arrival, u32, u64),
+    ) {
         let Some(waiter) = self.get(ticket) else { return };
         let deferred = &mut waiter.deferred[packet.direction as usize];
         (deferred.arrival, deferred.circumstances) = (Some(arrival), packet.circumstances);
+        deferred.generation = generation;
         waiter.seen_ns = now_ns;
     }
 

@@ -173,7 +173,9 @@ impl State {
             // What was forwarded by the rule of some application is counted by it, if by no other.
             let any = Arrival { application: Application::Any, ..arrival };
             let certain = found.find(&arrival);
-            led[direction as usize] = certain.map(|at| (at, deferred.circumstances));
+            // With other rules, the user's address may be another session's by now.
+            let is_current = found.generation == deferred.generation;
+            led[direction as usize] = certain.filter(|_| is_current).map(|at| (at, deferred.circumstances));
             let Some(at) = certain.or_else(|| found.find(&any)) else { continue };
             let step = self.sessions.cells.whole(at);
             let base = found.run.base;
