@@ -48,6 +48,13 @@ impl PortConfig {
     pub(crate) const fn side(&self) -> Side {
         Side::new(self.interface, self.instance)
     }
+
+    /// Our addresses there; none on one of Ethernet.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
+        let second = self.address6.map(|address| IpAddr::V6(address.addr()));
+        let all = std::iter::once(IpAddr::V4(self.address.addr())).chain(second);
+        all.take(if self.ethernet { 0 } else { 2 })
+    }
 }
 
 /// The side by which packets reach the other end of a tunnel that leads to this side. They are packets of ours, from an

@@ -58,6 +58,8 @@ pub(crate) fn installation(
     let standing = hot_steps((ports, policies), &program).into_iter().zip(peers);
     let wanted: Vec<Wanted> = standing.map(|(step, (peer, direction))| ((step, peer), direction)).collect();
     let arrangement = Arrangement::new(&wanted, accounts);
+    let mut session = session(desired.session, &mut program, &arrangement, keys);
+    session.is_between = has_tunnels_alone(&program) && leads_back(ports, &desired.rules);
     Ok(Installation {
         ethernet: program.ethernet.take(),
         aparts: (0..).zip(&program.meters).filter_map(|(at, meter)| Some((at, Apart::new(meter)?))).collect(),
@@ -69,7 +71,7 @@ pub(crate) fn installation(
         removed: Vec::<UsageCounts>::with_capacity(urrs),
         seid: desired.session,
         revision: desired.revision,
-        session: Some(session(desired.session, &mut program, &arrangement, keys)),
+        session: Some(session),
         end_markers: desired.end_markers.into(),
         steps: arrangement.standing.iter().map(|(step, _)| *step).collect(),
         peers: arrangement.standing.iter().map(|(_, peer)| *peer).collect(),
@@ -103,6 +105,16 @@ fn session(seid: Seid, program: &mut Program, arrangement: &Arrangement, keys: V
         Session::new(seid, (program, classifier), (keys, arrangement.standing.len() as u16), rest);
     session.is_swapped = order == Order::Swapped;
     session
+}
+
+fn has_tunnels_alone(program: &Program) -> bool {
+    program.ue_ipv4s.is_empty() && program.ue_ipv6s.is_empty() && program.framed_routes.is_empty()
+}
+
+/// Whether the other end of a tunnel is ours, too, whatever its FAR does with packets now.
+fn leads_back(ports: &[PortConfig], rules: &Rules) -> bool {
+    let mut tunnels = rules.fars.iter().filter_map(|far| far.forwarding?.outer_header_creation);
+    tunnels.any(|tunnel| ports.iter().flat_map(PortConfig::addresses).any(|ours| ours == tunnel.address))
 }
 
 /// The default one always is. A control plane engine that was configured otherwise may know others.

@@ -61,19 +61,10 @@ impl Sessions {
         self.turned.iter().any(|tunnels| *tunnels > 0)
     }
 
-    /// Whether a session is between tunnels of this node: it leads into one and has no user's address, so others of the user's
-    /// sessions here have their packets before or after it.
+    /// Whether a session is [between](Session::is_between) tunnels of this node.
     #[inline]
     pub(crate) fn is_between(&self, index: SessionIndex) -> bool {
-        self.peers.any_comes_back() && self.leads_back(index)
-    }
-
-    #[cold]
-    fn leads_back(&self, index: SessionIndex) -> bool {
-        let Some(session) = self.get(index) else { return false };
-        let has_user =
-            || session.keys.iter().any(|key| key.user().is_some() || matches!(key, Key::Route(..)));
-        !has_user() && self.steps_of(session).any(|at| self.peers.comes_back(self.cells.step(at).peer))
+        self.get(index).is_some_and(|session| session.is_between)
     }
 
     /// Whether a session has this key.

@@ -97,8 +97,6 @@ pub(crate) struct Peers {
     limit: usize,
     /// Known peers without tunnels.
     idle: usize,
-    /// Tunnels that come back to this node.
-    coming_back: usize,
     echo: Echo,
     /// Which of so many workers this is: each peer is asked by one of them.
     place: (u8, u8),
@@ -116,7 +114,6 @@ impl Peers {
             by_name: HashMap::with_capacity(limit),
             limit,
             idle: 0,
-            coming_back: 0,
             echo,
             place: (0, 1),
             looked: 0,
@@ -169,12 +166,6 @@ impl Peers {
 
     /// One more tunnel leads to a peer; `way` finds how packets reach a new one. Room was made sure of.
     pub(crate) fn enter(&mut self, name: Name, way: impl FnOnce() -> Option<Way>) -> PeerIndex {
-        let index = self.enter_tunnel(name, way);
-        self.coming_back += usize::from(self.comes_back(index));
-        index
-    }
-
-    fn enter_tunnel(&mut self, name: Name, way: impl FnOnce() -> Option<Way>) -> PeerIndex {
         if let Some(index) = self.by_name.get(&name) {
             if let Some(known) = self.known.get_mut(index.0 as usize) {
                 self.idle -= usize::from(known.tunnels == 0);
@@ -206,7 +197,6 @@ impl Peers {
 
     /// One tunnel less leads to a peer.
     pub(crate) fn leave(&mut self, index: PeerIndex) {
-        self.coming_back -= usize::from(self.comes_back(index));
         let Some(known) = self.known.get_mut(index.0 as usize) else { return };
         known.tunnels -= 1;
         self.idle += usize::from(known.tunnels == 0);
@@ -223,14 +213,8 @@ impl Peers {
     }
 
     /// Whether tunnels to a peer come back to this node.
-    pub(crate) fn comes_back(&self, index: PeerIndex) -> bool {
+    fn comes_back(&self, index: PeerIndex) -> bool {
         self.way(index).is_some_and(Way::comes_back)
-    }
-
-    /// Whether any tunnel does.
-    #[inline]
-    pub(crate) const fn any_comes_back(&self) -> bool {
-        self.coming_back > 0
     }
 
     fn erase(&mut self, place: usize) {

@@ -66,8 +66,8 @@ impl Ports {
             if port.ethernet && ports[..at].iter().any(is_twin) {
                 return Err(ConfigError::TwoEthernetPorts);
             }
-            for address in addresses(port) {
-                if ports[..at].iter().flat_map(addresses).any(|other| other == address) {
+            for address in port.addresses() {
+                if ports[..at].iter().flat_map(PortConfig::addresses).any(|other| other == address) {
                     return Err(ConfigError::DoubleAddress(address));
                 }
             }
@@ -128,12 +128,12 @@ impl Ports {
     /// Whether an address is one of ours.
     #[inline]
     pub(crate) fn is_ours(&self, address: IpAddr) -> bool {
-        self.ports.iter().flat_map(addresses).any(|ours| ours == address)
+        self.ports.iter().flat_map(PortConfig::addresses).any(|ours| ours == address)
     }
 
     /// The port whose address this is.
     pub(crate) fn with_address(&self, address: IpAddr) -> Option<PortIndex> {
-        self.iter().find(|(_, port)| addresses(port).any(|ours| ours == address)).map(|(index, _)| index)
+        self.iter().find(|(_, port)| port.addresses().any(|ours| ours == address)).map(|(index, _)| index)
     }
 
     /// Whether a next hop is no neighbour but this node.
@@ -164,7 +164,7 @@ impl Ports {
 
     /// The key of a tunnel endpoint; `None` where the address is not ours.
     pub(crate) fn endpoint_key(ports: &[PortConfig], endpoint: FTeid) -> Option<u64> {
-        let ours = |port: &PortConfig| addresses(port).any(|address| address == endpoint.address);
+        let ours = |port: &PortConfig| port.addresses().any(|address| address == endpoint.address);
         let port = ports.iter().position(ours)?;
         Some(key(port as PortIndex, endpoint.teid.0))
     }
@@ -213,13 +213,6 @@ fn room(port: &PortConfig) -> u16 {
         (Interface::Access, Some(_)) => longest_tunnel(true),
     };
     port.mtu.saturating_sub(headers as u16)
-}
-
-/// The addresses of a port; none on one of Ethernet.
-pub(crate) fn addresses(port: &PortConfig) -> impl Iterator<Item = IpAddr> {
-    let second = port.address6.map(|address| IpAddr::V6(address.addr()));
-    let all = std::iter::once(IpAddr::V4(port.address.addr())).chain(second);
-    all.take(if port.ethernet { 0 } else { 2 })
 }
 
 /// A port's IPv4 and IPv6 address share one space of TEIDs.

@@ -99,6 +99,9 @@ pub(crate) struct Session {
     pub(crate) looks: Looks,
     /// Its user has all of the prefix that is its key, and not one address in it.
     pub(crate) has_prefix: bool,
+    /// It is between tunnels of this node: it has tunnels alone, and a rule that leads into one, whether or not it forwards now. So
+    /// others of the user's sessions here have their packets before or after it.
+    pub(crate) is_between: bool,
     /// The step of each PDR stands where that of the one beside it would: those to the user are tried first.
     pub(crate) is_swapped: bool,
 }
@@ -140,6 +143,7 @@ impl Session {
             pdrs: program.steps.len() as u16,
             places,
             waiting: 0,
+            is_between: false,
             is_swapped: false,
             looks: classifier.looks(),
             has_prefix: program
