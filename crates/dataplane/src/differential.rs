@@ -31,8 +31,8 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// Whether worlds have applications where not all differences in them are understood yet, of which there is one in some hundred worlds
-/// (`APPLICATIONS=1`): with several workers, and with pauses.
+/// Whether worlds have applications where not all differences in them are understood yet, of which there is one in a thousand worlds
+/// or so (`APPLICATIONS=1`): with pauses.
 fn applications() -> bool {
     number("APPLICATIONS", 0) > 0
 }
@@ -173,15 +173,7 @@ fn vectors_of_one_packet_many_times_end_as_that_packet_does_as_often() {
 /// Where each session's flows are its own: of what application they are a worker knows by their addresses, whichever of its sessions
 /// they are of, and other sessions may be elsewhere.
 fn apart() -> Scope {
-    let applications = applications();
-    Scope {
-        twin_tunnels: false,
-        strangers: false,
-        framed_routes: false,
-        instances: false,
-        applications,
-        ..Scope::ALL
-    }
+    Scope { twin_tunnels: false, strangers: false, framed_routes: false, instances: false, ..Scope::ALL }
 }
 
 /// Whatever the device brings to which worker: every fate and every count is what one worker would come to.

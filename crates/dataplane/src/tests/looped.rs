@@ -8,8 +8,9 @@ use crate::config::Echo;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, GNB, N3, N6, config, rules};
 use crate::graph::NodeId;
+use crate::install::installation;
 use crate::steering::Crew;
-use dplink::{Command, Event, Notice, PathState, UsageCounts};
+use dplink::{Command, Desired, Event, Notice, PathState, UsageCounts};
 use packet::ethernet::MacAddress;
 use packet::{gtpu, ipv4, protocol, udp};
 use rules::*;
@@ -208,6 +209,27 @@ fn both_ways_pass_both_sessions_and_are_counted_by_each() {
 }
 
 /// An intermediate UPF and the anchor: the QoS flow goes through both.
+/// Or what flows were found to be there would be forgotten whenever it does not forward for a while.
+#[test]
+fn a_session_is_between_tunnels_whatever_it_does_with_packets_now() {
+    let is_between = |rules: Rules| {
+        let config = config();
+        let desired = Desired::new(Seid(1), 1, rules);
+        let made = installation((&config.ports, &config.policies), desired, 0).unwrap();
+        made.session.is_some_and(|session| session.is_between)
+    };
+    let dropping = |mut rules: Rules| {
+        rules.fars.iter_mut().for_each(|far| far.apply_action = ApplyAction::Drop);
+        rules
+    };
+    assert!(is_between(sgw(TWO_PORTS)));
+    assert!(is_between(dropping(sgw(TWO_PORTS))));
+    assert!(!is_between(pgw(TWO_PORTS)), "it has a user's address");
+    let mut outwards = sgw(TWO_PORTS);
+    lead(&mut outwards.fars[0], Interface::Core, S5_OF_PGW, SERVER);
+    assert!(!is_between(outwards), "it leads elsewhere");
+}
+
 #[test]
 fn a_qos_flow_stays_what_it_is() {
     let mut bench = bench(TWO_PORTS);

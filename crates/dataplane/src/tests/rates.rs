@@ -83,6 +83,43 @@ fn put(bench: &mut Bench, session: u64, revision: u64, rules: Rules) {
     assert!(matches!(&notices[..], [Notice::Applied { .. }]), "{notices:?}");
 }
 
+/// What one rate refuses another notes, too, if it is beyond that: so what is let through within the second behind is the same in
+/// whichever order they stand.
+#[test]
+fn the_order_of_a_pdr_s_rates_makes_no_difference() {
+    let with = |id, kbps| Qer {
+        id: QerId(id),
+        mbr: Some(BitRates { uplink_kbps: kbps, downlink_kbps: kbps }),
+        ..qer()
+    };
+    for order in [[2, 3], [3, 2]] {
+        let mut bench = Bench::bare();
+        let mut rules = shared(4, qer());
+        rules.qers = order.map(|id| with(id, if id == 2 { 8 } else { 64 })).into();
+        for pdr in &mut rules.pdrs {
+            let is_of_one_server = !pdr.pdi.sdf_filters.is_empty();
+            pdr.qers =
+                if is_of_one_server { order.map(QerId).to_vec().into() } else { vec![QerId(3)].into() };
+        }
+        put(&mut bench, 4, 1, rules);
+        let mut passes = |after_ms: u64, server| {
+            bench.now_ns += after_ms * MS;
+            bench.settle();
+            bench.meet_neighbours();
+            bench.sent(N3);
+            bench.receive(N6, &downlink(4, server));
+            bench.worker.turn(bench.now_ns);
+            bench.sent(N3).iter().any(|frame| frame.len() > PACKET)
+        };
+        assert!(passes(10_000, 80));
+        assert!(!passes(50, 80), "8 kbit/s are a packet a second");
+        assert!(
+            passes(900, 81) && passes(0, 81),
+            "nothing of the last second's worth was used since, {order:?}"
+        );
+    }
+}
+
 /// Packets a second that get through of one a millisecond for each session and server, each way: first from users, then
 /// to them.
 fn second(bench: &mut Bench, sessions: &[u8]) -> (usize, usize) {

@@ -2,7 +2,7 @@
 
 use super::content::{content, in_service, query, used};
 use super::redirect::{SERVER_FIRST, USER_FIRST, down, flow, made, up};
-use crate::fixture::{Bench, N3, N6};
+use crate::fixture::{Bench, N3, N6, rules};
 use crate::graph::NodeId;
 use packet::tcp::flag;
 use rules::{PdrId, Rules, SdfFilter, TrafficClass, Urr, UrrId};
@@ -18,8 +18,8 @@ fn bench(rules: Rules) -> Bench {
     let mut bench = Bench::over(&config);
     bench.put(1, 1, rules);
     bench.settle();
-    let rules = content(RULES, 7, &bench);
-    bench.engine.load(rules);
+    let content = content(RULES, 7, &bench);
+    bench.engine.load(content);
     bench.settle();
     bench
 }
@@ -75,6 +75,32 @@ fn a_packet_of_another_class_goes_by_its_own_rule() {
         let told = used(&query(&mut bench, 0));
         assert_eq!((told[&1], told[&MARKED]), (plain + bytes[0], marked + bytes[1]), "first {first:#x}");
     }
+}
+
+/// The connection is of an address in a network behind a user, which another session has by the time that it says what it is of.
+#[test]
+fn a_packet_for_an_address_that_another_session_has_by_now_goes_there() {
+    let mut routing = in_service(1);
+    for pdr in &mut routing.pdrs {
+        pdr.pdi.ue_ipv4 = Some([10, 60, 0, 77].into());
+        pdr.pdi.framed_routes = vec!["10.60.0.0/24".parse().unwrap()];
+    }
+    let mut bench = bench(routing);
+    pass(&mut bench, N3, &up(1, &flow(1), &made(flag::SYN, (USER_FIRST - 1, 0), b"")));
+    say(&mut bench, 0, &[]);
+    let mut other = rules(2);
+    other.pdrs.iter_mut().for_each(|pdr| pdr.pdi.ue_ipv4 = Some([10, 60, 0, 1].into()));
+    bench.put(2, 1, other);
+    bench.settle();
+    pass(&mut bench, N3, &up(1, &flow(1), &made(flag::ACK | flag::PSH, (USER_FIRST, SERVER_FIRST), GET)));
+    bench.sent(N3);
+    say(&mut bench, 0, b"HTTP/1.1 204 No Content\r\n\r\n");
+    let tunnels: Vec<u32> = bench.sent(N3).iter().map(|frame| teid(frame)).collect();
+    assert_eq!(tunnels, [0x1ff + 2]);
+}
+
+fn teid(frame: &[u8]) -> u32 {
+    u32::from_be_bytes(*frame[46..].first_chunk().unwrap())
 }
 
 fn with_marked(mut rules: Rules) -> Rules {
