@@ -226,7 +226,7 @@ fn way_to_user<B: Buffer>(state: &State, packet: &Packet<B>, flow: &FiveTuple) -
     own.into_iter().chain(usual).chain(session.steps()).find(leads)
 }
 
-/// Where packets of this flow go from the user, or went before it was known what they are.
+/// Where packets of this flow go from the user, or went before it was known what they are, or before a quota was used up.
 fn way_to_server<B: Buffer>(
     state: &State,
     packet: &Packet<B>,
@@ -240,7 +240,9 @@ fn way_to_server<B: Buffer>(
     let session = state.sessions.get(state.sessions.cells.session(meta.step))?;
     let known = arrival(meta, flow);
     let any = Arrival { application: Application::Any, ..known };
-    [session.find(&known), session.find(&any), Some(meta.step)].into_iter().flatten().find_map(|at| {
+    let own = [state.stood_in_for(meta.step), Some(meta.step)];
+    let ways = [session.find(&known), session.find(&any)].into_iter().chain(own);
+    ways.flatten().find_map(|at| {
         let step = state.sessions.cells.step(at);
         let far = Some(step.to()).filter(|to| to.interface() != Interface::Access)?;
         let next = if step.leads_to(far.interface())? { NodeId::GtpuEncap } else { NodeId::IpOutput };

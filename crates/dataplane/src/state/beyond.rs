@@ -47,4 +47,14 @@ impl State {
         let stands_in = all.find(|(other, usages, _)| usize::from(*other) == of && usages.contains(&usage));
         stands_in.map(|(.., place)| step_index(base, usize::from(*place)))
     }
+
+    /// The step of a PDR that another one stands in for, beyond its quota: no two PDRs share what stands in.
+    #[cold]
+    pub(crate) fn stood_in_for(&self, at: StepIndex) -> Option<StepIndex> {
+        let session = self.sessions.get(self.sessions.cells.session(at))?;
+        let base = session.run.base;
+        let stand_in = step_place(base, at);
+        let found = session.beyond().iter().find(|(.., place)| usize::from(*place) == stand_in);
+        found.map(|(of, ..)| step_index(base, usize::from(*of)))
+    }
 }

@@ -241,16 +241,20 @@ fn resetting(down: bool) -> Rules {
     rules
 }
 
+/// In the place of the rules of [`Bench::full`].
+fn load(bench: &mut Bench, text: &str) {
+    let classifier = dpi::rule_file::read_lines(text).unwrap().compile().unwrap();
+    let rules = ContentRules::new(2, classifier, bench.engine.content().as_deref()).unwrap();
+    bench.engine.load(rules);
+    bench.settle();
+}
+
 /// A request and anything else alike: the user is told by the server's numbers, the server by the user's.
 #[test]
 fn connections_that_are_reset_end_at_both_ends() {
     for said in [GET, b"SSH-2.0-OpenSSH\r\n"] {
         let mut bench = bench_with(SERVED, resetting(true));
-        let text = "id=1 precedence=1 rating-group=1 application=blocked any";
-        let classifier = dpi::rule_file::read_lines(text).unwrap().compile().unwrap();
-        let rules = ContentRules::new(2, classifier, bench.engine.content().as_deref()).unwrap();
-        bench.engine.load(rules);
-        bench.settle();
+        load(&mut bench, "id=1 precedence=1 rating-group=1 application=blocked any");
         let flow = flow(SERVED);
         shake_hands(&mut bench, &flow);
         let asks = made(flag::ACK | flag::PSH, (USER + 1, THEIRS + 1), said);
@@ -404,6 +408,44 @@ fn a_quota_that_is_used_up_leads_to_the_portal_and_a_new_one_back() {
     assert_eq!((user.len(), &server[0].4[..]), (0, GET));
 }
 
+/// Its quota's FAR stands in for its own, and nothing else leads there any more.
+#[test]
+fn a_server_is_let_go_where_only_a_spent_service_leads_to_it() {
+    let mut rules = served();
+    let portal = rules::Far { id: rules::FarId(4), ..redirected().fars[0].clone() };
+    rules.urrs = vec![Urr {
+        id: UrrId(1),
+        volume_quota: Some(Volume { total: Some(0), ..Volume::default() }),
+        quota_grant: 1,
+        quota_far: Some(portal.id),
+        ..Urr::default()
+    }];
+    rules.pdrs[2].urrs = vec![UrrId(1)].into();
+    rules.fars[2].apply_action = rules::ApplyAction::Forward;
+    rules.fars.push(portal);
+    let mut bench = Bench::new();
+    bench.put(SERVED, 2, rules.clone());
+    let line = |id, name| {
+        format!("id={id} precedence={id} rating-group=1 application={name} host=.{name}.example\n")
+    };
+    load(&mut bench, &(line(1, "blocked") + &line(2, "other")));
+    let flow = flow(SERVED);
+    shake_hands(&mut bench, &flow);
+    let asks = up(SERVED, &flow, &made(flag::ACK | flag::PSH, (USER + 1, THEIRS + 1), GET));
+    let heard = pass(&mut bench, N3, &asks);
+    assert!(is_portal(&heard.0[0].4), "{heard:?}");
+    assert_eq!(heard.1, [(RESET, USER + 1, THEIRS + 1, None, vec![])]);
+    let mut other = rules.pdrs[2].clone();
+    (other.id, other.precedence, other.far) = (rules::PdrId(4), 5, rules::FarId(1));
+    other.pdi.application = rules::ApplicationId::new("other");
+    rules.pdrs.push(other);
+    rules.fars[0].apply_action = rules::ApplyAction::Drop;
+    bench.put(SERVED, 3, rules);
+    let notices = bench.settle();
+    assert!(matches!(notices[..], [.., dplink::Notice::Applied { .. }]), "{notices:?}");
+    assert_eq!(pass(&mut bench, N3, &asks), heard);
+}
+
 /// Copies of tunnels' places are given back.
 #[test]
 fn sessions_that_redirect_come_and_go() {
@@ -429,11 +471,7 @@ proptest! {
         cut in 0..60_usize,
     ) {
         let mut bench = with_service(true);
-        let text = "id=1 precedence=1 rating-group=1 application=blocked any";
-        let classifier = dpi::rule_file::read_lines(text).unwrap().compile().unwrap();
-        let rules = ContentRules::new(2, classifier, bench.engine.content().as_deref()).unwrap();
-        bench.engine.load(rules);
-        bench.settle();
+        load(&mut bench, "id=1 precedence=1 rating-group=1 application=blocked any");
         let flow = flow(SERVED);
         shake_hands(&mut bench, &flow);
         pass(&mut bench, N3, &up(SERVED, &flow, &made(flag::ACK, (USER + 1, THEIRS + 1), GET)));
