@@ -31,12 +31,6 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// Whether worlds have applications where not all differences in them are understood yet, of which there is one in a thousand worlds
-/// or so (`APPLICATIONS=1`): with pauses.
-fn applications() -> bool {
-    number("APPLICATIONS", 0) > 0
-}
-
 /// How packets are given.
 #[derive(Clone, Copy)]
 enum Packets {
@@ -49,7 +43,7 @@ enum Packets {
 /// With pauses in which users save up what they may catch up on, and nothing of what expires within a second.
 #[test]
 fn who_was_silent_catches_up_as_the_reference_says() {
-    compare_with_pauses((&Crew::default(), false), applications());
+    compare_with_pauses((&Crew::default(), false), true);
 }
 
 /// What passed within the last second goes along. Of what application flows are does not in all cases (below).
@@ -171,9 +165,16 @@ fn vectors_of_one_packet_many_times_end_as_that_packet_does_as_often() {
 }
 
 /// Where each session's flows are its own: of what application they are a worker knows by their addresses, whichever of its sessions
-/// they are of, and other sessions may be elsewhere.
+/// they are of, and other sessions may be elsewhere, as may one that comes back.
 fn apart() -> Scope {
-    Scope { twin_tunnels: false, strangers: false, framed_routes: false, instances: false, ..Scope::ALL }
+    Scope {
+        twin_tunnels: false,
+        strangers: false,
+        framed_routes: false,
+        instances: false,
+        returns: false,
+        ..Scope::ALL
+    }
 }
 
 /// Whatever the device brings to which worker: every fate and every count is what one worker would come to.

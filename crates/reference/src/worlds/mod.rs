@@ -66,6 +66,8 @@ pub struct Scope {
     /// Packets that seem to be of other sessions' users, where rules take those: of what application flows are is known by their
     /// addresses, whichever session they are of.
     pub strangers: bool,
+    /// Sessions that are gone and come back.
+    pub returns: bool,
     /// DSCP marking.
     pub dscp: bool,
     /// Reflective QoS.
@@ -101,6 +103,7 @@ impl Scope {
         answers: true,
         applications: true,
         strangers: true,
+        returns: true,
         dscp: true,
         reflective: true,
         frames: true,
@@ -129,6 +132,7 @@ impl Scope {
         answers: false,
         applications: false,
         strangers: true,
+        returns: true,
         dscp: false,
         reflective: false,
         frames: false,
@@ -156,6 +160,8 @@ pub struct World {
     pub sessions: Vec<(Seid, Rules)>,
     /// Content rules in force, if there are any.
     pub content: Option<Vec<ContentRule>>,
+    /// Sessions that do not come back, fewer than there may be.
+    gone: Vec<Seid>,
     scope: Scope,
 }
 
@@ -176,7 +182,7 @@ impl World {
         let count = random.random_range(1..=Self::SESSIONS_MAX);
         let sessions =
             (1..=count).map(|number| (Seid(number.into()), sessions::rules(random, scope, number)));
-        Self { sessions: sessions.collect(), setup, content, scope }
+        Self { sessions: sessions.collect(), setup, content, gone: Vec::new(), scope }
     }
 
     /// A frame, and the port it comes in on by its place in [`Setup::ports`].
@@ -209,10 +215,19 @@ impl World {
 
     /// Changes a session, takes it out or brings it back; [`World::sessions`] follows.
     pub fn change(&mut self, random: &mut Random) -> Change {
-        let number = random.random_range(1..=Self::SESSIONS_MAX);
+        let number = loop {
+            let number = random.random_range(1..=Self::SESSIONS_MAX);
+            if !self.gone.contains(&Seid(number.into())) {
+                break number;
+            }
+        };
         let seid = Seid(number.into());
         let place = self.sessions.iter().position(|(known, _)| *known == seid);
-        if place.is_some() && chance(random, 50) {
+        let may_go = self.scope.returns || self.gone.len() + 1 < Self::SESSIONS_MAX as usize;
+        if place.is_some() && chance(random, 50) && may_go {
+            if !self.scope.returns {
+                self.gone.push(seid);
+            }
             self.sessions.retain(|(known, _)| *known != seid);
             return Change::Remove(seid);
         }
