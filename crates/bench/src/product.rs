@@ -270,8 +270,7 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
         self.settled()
     }
 
-    /// Takes what the worker has to tell, as the control side does all the time: what finds no room waits, and is looked at again
-    /// with each packet.
+    /// Takes what the worker has to tell, as the control side does all the time: what finds no room waits, and has packets looked at.
     pub(crate) fn hear_out(&mut self, now_ns: u64) {
         for _ in 0..HEARD_MAX {
             self.engine.poll(0);

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Bytes of the longest frame, with what stands behind its packet.
-const ROOM: usize = 12_288;
+/// More than the longest frame has: damage may double one of a port for 9,000.
+const ROOM: usize = 20_480;
 
 /// What is on its way to the worker, and what came from it.
 type OnTheWay = (VecDeque<HeapBuffer>, Vec<Vec<u8>>);

@@ -61,7 +61,7 @@ impl State {
                 self.used.push(Used { seid, cause: None, counts: ledger.counts(count, now_ns) });
                 ledger.begin_interval(count);
             }
-            false => count.look_at_next(),
+            false => ledger.put_off(count),
         });
     }
 
