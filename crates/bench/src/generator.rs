@@ -78,7 +78,7 @@ pub(crate) struct Trial {
     pub(crate) received: u64,
     /// From due to received, in cycles.
     pub(crate) latency: Histogram<u64>,
-    /// The same, of those that came back while both threads ran.
+    /// The same, of those that came back while both threads ran and packets were sent in time.
     pub(crate) calm: Histogram<u64>,
     /// From due to sent, in cycles.
     pub(crate) lateness: Histogram<u64>,
@@ -220,7 +220,9 @@ impl Generator {
             }
             let burst = BURST.min(schedule.due(now).saturating_sub(trial.offered));
             if burst > 0 {
-                trial.lateness.saturating_record(now.saturating_sub(schedule.time_of(trial.offered)));
+                let lateness = now.saturating_sub(schedule.time_of(trial.offered));
+                trial.lateness.saturating_record(lateness);
+                calm.sent_late(lateness);
                 self.send(trial, burst, schedule)?;
             }
             self.receive(trial, |latency| calm.record(latency))?;

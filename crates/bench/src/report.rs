@@ -246,7 +246,7 @@ pub(crate) struct Load {
     pub(crate) worker_away: f64,
     /// Trials that did not count because a thread was not running for too long.
     pub(crate) void_trials: u32,
-    /// Of packets that came back while both threads ran; `None` where there was hardly any time like that.
+    /// Of packets that came back while both threads ran and packets were sent in time; `None` where there was hardly any time like that.
     #[serde(default)]
     pub(crate) calm_us: Option<Latency>,
     /// The share that they are of all packets.
