@@ -1,5 +1,7 @@
 //! The page: all results of a folder, beside what others published, for somebody who knows none of them.
 
+mod asked;
+mod growth;
 mod modelled;
 mod plots;
 mod published;

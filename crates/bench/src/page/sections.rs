@@ -37,10 +37,10 @@ time runs, so no generator can be the bottleneck; where one sends meanwhile (lat
 
 ";
 
-/// Between the rate and the drawing.
 /// The ratio to the bare loop that is asked of the usual way.
 const ASKED_RATIO: f64 = 0.5;
 
+/// Between the rate and the drawing.
 const MACHINE_WAS_BUSY: &str = "\n\n**The machine was busy with other things: this rate and these latencies are its, \
     not the engine's.** How long each thread was away stands below.\n\n![";
 
@@ -51,6 +51,7 @@ impl Results {
         text += &self.summary();
         text += HOW_TO_READ;
         let parts = [
+            self.asked(),
             self.forwarding(),
             self.published(),
             self.nodes(),
@@ -172,27 +173,6 @@ unusual, takes the long way through the other nodes. In the drawing each node's 
         Some(text + &next_step(report) + "\n")
     }
 
-    fn sessions(&self) -> Option<String> {
-        let report = self.of("sessions")?;
-        let head = "## Over the number of sessions\n\n![Throughput over sessions](sessions.svg)\n\n";
-        Some(head.to_owned() + &sweep(&report.points, "sessions", |point| point.sessions) + &notes([report]))
-    }
-
-    fn flows(&self) -> Option<String> {
-        let report = self.of("flows")?;
-        let head = "## Over the number of flows\n\n![Throughput over flows](flows.svg)\n\n";
-        Some(head.to_owned() + &sweep(&report.points, "flows", |point| point.flows) + &notes([report]))
-    }
-
-    fn rules(&self) -> Option<String> {
-        let report = self.of("rules")?;
-        let head = "## Over the number of PDRs in a session\n\n![Throughput over PDRs](rules.svg)\n\n";
-        let points = report.points.iter().filter(|point| point.services.is_none());
-        let text = "The PDR that matches a packet is the last by precedence; all others of its direction are in vain, and lead to \
-the same FAR, QER and URR.\n\n";
-        Some(head.to_owned() + text + &sweep(points, "PDRs", |point| point.pdrs))
-    }
-
     fn latency(&self) -> Option<String> {
         let report = self.of("latency")?;
         let load = report.load.as_ref()?;
@@ -236,13 +216,6 @@ the same FAR, QER and URR.\n\n";
         text += "\n\"Away\" is the longest time a thread was not running at all, because the kernel or the hypervisor had given its CPU to another: no latency can be less than that for the packets it met. \"Both there\" is the share of the packets that came back in milliseconds in which neither thread was away for 100 us and the generator sent no packet that late, and which began when ten times as long as one was away had passed since, or a millisecond since the generator was late; the figures behind it are of these packets alone. The stand-in has the worker's CPU in turns with it, takes packets, waits as long as the worker takes for so many at its rate without loss, and gives them back: it has no tables, so what a packet takes through it is what rings, generator, queueing and the machine take.\n\nPublished, one way:\n\n";
         LATENCY.iter().for_each(|(system, figure)| _ = writeln!(text, "* {system}: {figure}"));
         Some(text + "\n" + &notes([report]))
-    }
-
-    fn scaling(&self) -> Option<String> {
-        let report = self.of("scaling")?;
-        Some("## Over the number of workers\n\nNothing is shared: each worker has its ports, its sessions and its packets.\n\n".to_owned()
-            + &sweep(&report.points, "workers", |point| point.workers)
-            + &notes([report]))
     }
 
     fn drops(&self) -> Option<String> {
@@ -359,25 +332,6 @@ fn growth(rates: &PfcpRates) -> String {
         );
     }
     text
-}
-
-fn sweep<'a>(points: impl IntoIterator<Item = &'a Report>, what: &str, size: fn(&Report) -> u32) -> String {
-    let mut text = format!(
-        "| {what} | Mpps per core | bare Mpps | ratio | cycles per packet | bytes per session |\n|---|---|---|---|---|---|\n"
-    );
-    for point in points {
-        let bytes = point.memory.bytes_per_session.map_or("-".to_owned(), |bytes| bytes.to_string());
-        let _ = writeln!(
-            text,
-            "| {} | **{}** | {} | {} | {} | {bytes} |",
-            size(point),
-            number(point.mpps_per_core, 2),
-            number(point.bare_mpps_per_core, 2),
-            spread(point.spread.map(|spread| spread.ratio), 3),
-            spread(point.spread.map(|spread| spread.product), 0),
-        );
-    }
-    text + "\n"
 }
 
 /// What a reader must know of some results, each thing once.
