@@ -5,6 +5,11 @@ use super::sections::{notes, number, spread};
 use crate::report::Report;
 use std::fmt::Write;
 
+/// Why many are slower than few, and what comes next against it.
+const NEXT_STEP: &str = "What grows is waiting for memory: `flow` reads the flow's tag and its line and asks for the session's, and each table \
+that lies in more pages than the TLB has entries for costs a packet a walk (`anchorline doctor`, memory.translation). The next step is a \
+host that gives huge pages; flows and sessions already take one line each way, and a flow and its tag one page.\n\n";
+
 /// Below so many cycles, spread over all packets, a node is none of those that make the difference.
 const CYCLES_MIN: f64 = 1.0;
 
@@ -85,7 +90,7 @@ fn nodes(points: &[&Report], (what, size): (&str, fn(&Report) -> u32)) -> String
         line("all, and the ports", (few.product.median, many.product.median));
         line("bare loop", (few.bare.median, many.bare.median));
     }
-    text + "\n"
+    text + "\n" + NEXT_STEP
 }
 
 /// The cycles of a node, spread over all packets.
