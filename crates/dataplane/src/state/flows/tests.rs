@@ -137,7 +137,7 @@ fn flows_that_stand_elsewhere_are_found_and_forgotten() {
 /// Flows move while it is passed on, block by block, of what applications they are.
 #[test]
 fn of_what_application_a_flow_is_is_passed_on_wherever_it_moves() {
-    const KNOWN: u32 = 20_000;
+    const KNOWN: u32 = if cfg!(miri) { 300 } else { 20_000 };
     let facts = dpi::matching::Facts { layer: Some(dpi::matching::Layer::Http), ..Default::default() };
     let detected = crate::content::tests::rules_of_urls().detect(&facts);
     let mut flows = Flows::new(2 * KNOWN as usize, 7);
