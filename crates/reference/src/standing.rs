@@ -13,12 +13,14 @@ pub struct Standing {
     held_up: Vec<bool>,
     /// Packets that were counted before they were known not to leave: until then they have used some of a quota.
     taken_back: u64,
+    /// Packets that wait for a next hop, where there is room for few: copies, which nobody counts, and others alike.
+    waiting: usize,
 }
 
 impl Standing {
-    /// How many packets have been taken back of quotas.
-    pub const fn taken_back(&self) -> u64 {
-        self.taken_back
+    /// What even packets that are all the same change for each other: how many have been taken back of quotas, and how many wait.
+    pub const fn put_off(&self) -> (u64, usize) {
+        (self.taken_back, self.waiting)
     }
 }
 
@@ -29,6 +31,7 @@ impl Reference {
         Standing {
             held_up: self.sessions.iter().flat_map(|session| session.held_up(moment)).collect(),
             taken_back: self.sessions.iter().map(crate::Session::taken_back).sum(),
+            waiting: self.waiting.len(),
         }
     }
 }

@@ -232,7 +232,8 @@ impl Pair {
 
     /// Gives these frames to both, while a session may be going: what each made of them. In a vector, packets meet limits in
     /// the order of the graph's nodes, which matters where one is reached, unless they are all the same: so a vector ends
-    /// before the packet with which one is, and that goes alone. So does what is counted until it is known to have no way.
+    /// before the packet with which one is, and that goes alone. So does what is counted until it is known to have no way, and what
+    /// waits for a next hop.
     pub(super) fn give(&mut self, frames: &[Frame], going: Option<Seid>) -> (Tally, Tally) {
         let (mut expected, mut seen) = (Tally::default(), Tally::default());
         let before: Vec<Counters> = self.workers.iter().map(|worker| worker.counters().clone()).collect();
@@ -243,7 +244,7 @@ impl Pair {
             expected.expect(self.reference.process(*port, frame, self.now_ns));
             let after = self.reference.standing(self.now_ns);
             let is_apart = match are_alike {
-                true => after.taken_back() != standing.taken_back(),
+                true => after.put_off() != standing.put_off(),
                 false => after != standing,
             };
             if is_apart {
