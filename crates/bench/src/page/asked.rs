@@ -1,7 +1,7 @@
 //! What is asked of the engine beside what was measured, missed or not.
 
 use super::Results;
-use crate::report::{Load, Report};
+use crate::report::{Latency, Load, Report};
 use std::fmt::Write;
 
 /// What a figure may be.
@@ -15,7 +15,8 @@ use Bound::{AtLeast, AtMost};
 
 /// A figure.
 struct Asked {
-    what: &'static str,
+    /// With the sizes it was measured at.
+    what: String,
     bound: Bound,
     unit: &'static str,
     measured: Option<f64>,
@@ -30,10 +31,9 @@ impl Results {
     pub(super) fn asked(&self) -> Option<String> {
         let all = [
             self.usual().map(forwarding),
-            self.of("sessions")
-                .map(|report| grown(report, "from 1,000 to 1,000,000 sessions, slower by", 15.0)),
-            self.of("flows").map(|report| grown(report, "from 100,000 to 4,000,000 flows, slower by", 25.0)),
-            self.of("rules").map(|report| grown(report, "from 2 to 1,000 PDRs a session, slower by", 5.0)),
+            self.of("sessions").map(|report| grown(report, ("sessions", |point| point.sessions), 15.0)),
+            self.of("flows").map(|report| grown(report, ("flows", |point| point.flows), 25.0)),
+            self.of("rules").map(|report| grown(report, ("PDRs a session", |point| point.pdrs), 5.0)),
             self.of("sessions").map(memory),
             self.of("control").map(control),
             self.of("latency").map(latency),
@@ -77,8 +77,8 @@ fn short(value: f64) -> String {
     if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-const fn figure(what: &'static str, (bound, unit): (Bound, &'static str), measured: Option<f64>) -> Asked {
-    Asked { what, bound, unit, measured, beside: None }
+fn figure(what: impl Into<String>, (bound, unit): (Bound, &'static str), measured: Option<f64>) -> Asked {
+    Asked { what: what.into(), bound, unit, measured, beside: None }
 }
 
 fn forwarding(report: &Report) -> Vec<Asked> {
@@ -89,14 +89,14 @@ fn forwarding(report: &Report) -> Vec<Asked> {
 }
 
 /// From the first point to the last.
-fn grown(report: &Report, what: &'static str, most: f64) -> Vec<Asked> {
+fn grown(report: &Report, (of, size): (&str, fn(&Report) -> u32), most: f64) -> Vec<Asked> {
     let points: Vec<&Report> = report.points.iter().filter(|point| point.services.is_none()).collect();
-    let slower = |rate: fn(&Report) -> Option<f64>| {
-        Some((1.0 - rate(points.last()?)? / rate(points.first()?)?) * 100.0)
-    };
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return vec![] };
+    let slower = |rate: fn(&Report) -> Option<f64>| Some((1.0 - rate(last)? / rate(first)?) * 100.0);
     let bare = slower(|point| point.bare_mpps_per_core);
     let measured = slower(|point| point.mpps_per_core);
     let beside = bare.map(|bare| ("the bare loop", bare));
+    let what = format!("from {} to {} {of}, slower by", size(first), size(last));
     vec![Asked { beside, ..figure(what, (AtMost(most), " %"), measured) }]
 }
 
@@ -115,7 +115,7 @@ fn control(report: &Report) -> Vec<Asked> {
     let later = control.changed_turn.p99_9_us - control.quiet_turn.p99_9_us;
     vec![
         figure(
-            "while 10,000 sessions change a second, of the rate",
+            format!("while {} sessions change a second, of the rate", control.changes_per_s),
             (AtLeast(0.97), ""),
             Some(control.ratio_to_quiet.median),
         ),
@@ -123,17 +123,30 @@ fn control(report: &Report) -> Vec<Asked> {
     ]
 }
 
-/// Of packets that met no absence of the machine's, if there were enough.
+/// Of packets that met no absence of the machine's, if there were enough; what all packets took stands there, too.
 fn latency(report: &Report) -> Vec<Asked> {
-    let load = report.points.iter().filter_map(|point| point.load.as_ref()).find(|load| load.load == LOAD);
-    let Some(Load { calm_us: Some(calm), stand_in_calm_us, .. }) = load else { return vec![] };
-    let beside = stand_in_calm_us.map(|us| ("a stand-in that only waits", us.p999));
-    let what =
-        ("one way at 80 % of the rate without loss, p50", "one way at 80 % of the rate without loss, p99.9");
-    vec![
-        figure(what.0, (AtMost(15.0), " us"), Some(calm.p50)),
-        Asked { beside, ..figure(what.1, (AtMost(69.0), " us"), Some(calm.p999)) },
-    ]
+    let is_asked = |point: &&Report| point.load.as_ref().is_some_and(|load| load.load == LOAD);
+    let Some(point) = report.points.iter().find(is_asked) else { return vec![] };
+    let Some(Load { calm_us: Some(calm), stand_in_calm_us, calm_share, .. }) = point.load else {
+        return vec![];
+    };
+    let beside = |pick: fn(&Latency) -> f64| {
+        stand_in_calm_us.as_ref().map(|us| ("a stand-in that only waits", pick(us)))
+    };
+    let figure = |name: &str, most, pick: fn(&Latency) -> f64| {
+        let all = point
+            .latency_us
+            .as_ref()
+            .map_or_else(String::new, |us| format!("; of all {} us", short(pick(us))));
+        let what = format!(
+            "one way at {:.0} % of the rate without loss, {name} of the {:.0} % of packets that met both threads running and were sent \
+             in time{all}",
+            LOAD * 100.0,
+            calm_share * 100.0
+        );
+        Asked { beside: beside(pick), ..figure(what, (AtMost(most), " us"), Some(pick(&calm))) }
+    };
+    vec![figure("p50", 15.0, |us| us.p50), figure("p99.9", 69.0, |us| us.p999)]
 }
 
 /// Sizes are measured one after the other, so each is taken beside `forward` in its turns.
@@ -144,18 +157,17 @@ fn services(report: &Report) -> Vec<Asked> {
     let slower = of_forward(points.last()).zip(of_forward(points.first()));
     let slower = slower.map(|(last, first)| (1.0 - last / first) * 100.0);
     let ratio = report.services.as_ref().map(|services| services.ratio_to_forward.median);
+    let rules = |point: Option<&&Report>| point.map_or(0, |point| point.rules);
+    let (least, most) = (rules(points.first()), rules(points.last()));
+    let with = format!("with {} content rules", report.rules);
+    let grown = format!("from {least} to {most} content rules, slower by (beside `forward`)");
     let mut all = vec![
-        figure("with 50,000 content rules, of the rate without services", (AtLeast(0.9), ""), ratio),
-        figure("with 50,000 content rules, a core", (AtLeast(8.0), " Mpps"), report.mpps_per_core),
-        figure("from 0 to 50,000 content rules, slower by (beside `forward`)", (AtMost(3.0), " %"), slower),
+        figure(format!("{with}, of the rate without services"), (AtLeast(0.9), ""), ratio),
+        figure(format!("{with}, a core"), (AtLeast(8.0), " Mpps"), report.mpps_per_core),
+        figure(grown, (AtMost(3.0), " %"), slower),
     ];
     for packet in report.classification.iter().flat_map(|found| &found.first_packets) {
-        let what = match packet.by.as_str() {
-            "HTTP" => "first packet of HTTP",
-            "TLS" => "first packet of TLS",
-            "QUIC" => "first packet of QUIC",
-            _ => "first packet, by addresses",
-        };
+        let what = format!("first packet, that tells by {}", packet.by);
         all.push(figure(what, (AtMost(packet.asked_ns.into()), " ns"), Some(packet.ns.median)));
     }
     all
@@ -192,11 +204,8 @@ fn steering(report: &Report) -> Vec<Asked> {
 
 fn pfcp(report: &Report) -> Vec<Asked> {
     let last_to_first = report.pfcp.as_ref().and_then(|pfcp| pfcp.last_to_first_cpu);
-    vec![figure(
-        "the last third of a million sessions, of the first's rate",
-        (AtLeast(0.9), ""),
-        last_to_first,
-    )]
+    let what = format!("the last third of {} sessions, of the first's rate", report.sessions);
+    vec![figure(what, (AtLeast(0.9), ""), last_to_first)]
 }
 
 #[cfg(test)]
