@@ -172,6 +172,16 @@ impl Detected {
         self.0 & !Self::AGAIN
     }
 
+    /// As one number.
+    pub(crate) const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Of [`Detected::bits`].
+    pub(crate) const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
     /// Whether it was found to be of some application, or charged as some content.
     pub(crate) const fn is_of_some(self) -> bool {
         self.number() >= Self::FIRST

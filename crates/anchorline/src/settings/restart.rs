@@ -131,7 +131,7 @@ mod tests {
             ("sessions = 100000", "sessions = 100001", "dpe.sessions"),
             ("# pdrs = 1600000", "pdrs = 1600001", "dpe.pdrs"),
             ("framed_routes = 16384", "framed_routes = 16385", "dpe.framed_routes"),
-            ("flows = 1000000", "flows = 1000001", "dpe.flows"),
+            ("flows = 2000000", "flows = 2000001", "dpe.flows"),
             ("# interim_usage_s = 30", "interim_usage_s = 31", "dpe.interim_usage_s"),
             ("# [dpe.limits]", "[dpe.limits]\nkept_s = 7", "[dpe.limits]"),
             ("period_s = 60", "period_s = 61", "[dpe.echo]"),

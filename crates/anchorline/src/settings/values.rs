@@ -212,7 +212,7 @@ bounded!(
 
 bounded!(
     /// PDRs of all sessions.
-    Pdrs(usize), 2..=1_000_000_000, 1_600_000, "a node has room for 2 to 1000000000 PDRs"
+    Pdrs(usize), 2..=268_435_456, 1_600_000, "a node has room for 2 to 268435456 PDRs"
 );
 
 bounded!(
@@ -222,7 +222,7 @@ bounded!(
 
 bounded!(
     /// Flows remembered at once.
-    Flows(usize), 1_024..=64_000_000, 1_000_000, "a node remembers 1024 to 64000000 flows"
+    Flows(usize), 1_024..=64_000_000, 2_000_000, "a node remembers 1024 to 64000000 flows"
 );
 
 bounded!(

@@ -106,7 +106,11 @@ fn memory(report: &Report) -> Vec<Asked> {
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
     vec![
         figure("memory of an idle session", (AtMost(512.0), " B"), bytes(memory.bytes_per_session)),
-        figure("memory of a flow", (AtMost(64.0), " B"), bytes(memory.bytes_per_flow)),
+        figure(
+            "memory of a flow (TCP or UDP over IPv4; others twice that)",
+            (AtMost(64.0), " B"),
+            bytes(memory.bytes_per_flow),
+        ),
     ]
 }
 

@@ -8,7 +8,8 @@ use std::fmt::Write;
 /// Why many are slower than few, and what comes next against it.
 const NEXT_STEP: &str = "What grows is waiting for memory: `flow` reads the flow's tag and its line and asks for the session's, and each table \
 that lies in more pages than the TLB has entries for costs a packet a walk (`anchorline doctor`, memory.translation). The next step is a \
-host that gives huge pages; flows and sessions already take one line each way, and a flow and its tag one page.\n\n";
+host that gives huge pages; a session already takes one line each way, a flow half a line, and a flow and its tag \
+one page.\n\n";
 
 /// Below so many cycles, spread over all packets, a node is none of those that make the difference.
 const CYCLES_MIN: f64 = 1.0;

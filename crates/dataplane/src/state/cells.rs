@@ -14,6 +14,8 @@ use zerocopy::FromZeros;
 
 /// Steps in a cell.
 pub(crate) const STEPS: usize = 2;
+/// Cells of a worker, at most: a flow has so many bits for the one it takes.
+pub(crate) const MOST: usize = 1 << 27;
 
 /// A step, and one direction of an account: one cache line. In a cell's first lane that is the uplink, in its second the downlink,
 /// and so are the steps, where they can be: then a packet reads and writes this line alone.

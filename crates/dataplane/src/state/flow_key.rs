@@ -17,7 +17,8 @@ const BETWEEN: u64 = 1 << 13;
 const INSTANCE_SHIFT: u32 = 16;
 const PORTS_SHIFT: u32 = 32;
 
-/// The user's address, the far end's, and the rest. No key of a packet is all zero.
+/// Over IPv4 both addresses are one word, the user's first, and with the rest one more says all of the usual packet
+/// ([`Form`]); over IPv6 each address is two. No key of a packet is all zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct FlowKey {
@@ -48,7 +49,11 @@ impl FlowKey {
             | u64::from(tuple.fragment) << FRAGMENT_SHIFT;
         let [user_high, user_low] = halves(*user);
         let [remote_high, remote_low] = halves(*remote);
-        Self { words: [user_high, remote_high, user_low, remote_low, ports << PORTS_SHIFT | kind] }
+        let rest = ports << PORTS_SHIFT | kind;
+        if tuple.version == 4 {
+            return Self { words: [user_high | remote_high >> 32, 0, 0, 0, rest] };
+        }
+        Self { words: [user_high, remote_high, user_low, remote_low, rest] }
     }
 
     /// The key, total length and type of service of the usual packet: IPv4 without options, whole, TCP or UDP, and
@@ -74,7 +79,7 @@ impl FlowKey {
         };
         let kind = u64::from(protocol) | 4 << VERSION_SHIFT;
         let last = u64::from(ports) << PORTS_SHIFT | kind;
-        let words = [u64::from(user) << 32, u64::from(remote) << 32, 0, 0, last];
+        let words = [u64::from(user) << 32 | u64::from(remote), 0, 0, 0, last];
         Some((Self { words }, length, (first >> 16) as u8))
     }
 
@@ -117,8 +122,12 @@ impl FlowKey {
             IpAddr::V6(address) => address.to_bits(),
         };
         let [high, low] = halves(number(from) ^ number(to));
-        self.words[1] ^= high;
-        self.words[3] ^= low;
+        if self.is_ipv6() {
+            self.words[1] ^= high;
+            self.words[3] ^= low;
+        } else {
+            self.words[0] ^= high >> 32;
+        }
         self
     }
 
@@ -144,7 +153,7 @@ impl FlowKey {
 
     /// What all of the user's have in common.
     pub(crate) const fn of_user(self) -> Self {
-        Self { words: [self.words[0], 0, 0, 0, 0] }
+        Self { words: [self.user(), 0, 0, 0, 0] }
     }
 
     /// Whether nothing but the addresses is known: of a fragment whose packet's first one nobody has seen.
@@ -185,17 +194,55 @@ impl FlowKey {
 
     /// Whose flow it is: the user's IPv4 address, or its prefix of 64 bits.
     pub(crate) const fn user(&self) -> u64 {
-        self.words[0]
+        if self.is_ipv6() { self.words[0] } else { self.words[0] & !(u32::MAX as u64) }
     }
 
     /// The same, and whether it is of IPv6, which the number does not say.
     #[inline]
     pub(crate) const fn user_and_version(&self) -> (u64, bool) {
-        (self.words[0], self.is_ipv6())
+        (self.user(), self.is_ipv6())
     }
 
     const fn is_ipv6(&self) -> bool {
         self.words[4] >> VERSION_SHIFT & 0xf == 6
+    }
+
+    /// Whether two words say all of it.
+    #[inline(always)]
+    pub(super) const fn form(&self) -> Form {
+        match self.words[4] as u16 {
+            TCP_OVER_IPV4 => Form::Tcp,
+            UDP_OVER_IPV4 => Form::Udp,
+            _ => Form::Other,
+        }
+    }
+
+    /// What a flow of its form has of it in any case: the addresses, or the first part of the user's, and with the lower 16 bits left
+    /// to others, ports and network.
+    #[inline(always)]
+    pub(super) const fn short(&self) -> [u64; 2] {
+        [self.words[0], self.words[4] & !KIND]
+    }
+
+    /// What only one of [`Form::Other`] has besides.
+    pub(super) const fn long(&self) -> ([u64; 3], u16) {
+        let [_, a, b, c, kind] = self.words;
+        ([a, b, c], kind as u16)
+    }
+
+    /// That of two words.
+    pub(super) const fn of_short(form: Form, [addresses, rest]: [u64; 2]) -> Self {
+        let kind = match form {
+            Form::Tcp => TCP_OVER_IPV4,
+            Form::Udp => UDP_OVER_IPV4,
+            Form::None | Form::Other => 0,
+        };
+        Self { words: [addresses, 0, 0, 0, rest & !KIND | kind as u64] }
+    }
+
+    /// That of all words.
+    pub(super) const fn of_long([first, rest]: [u64; 2], ([a, b, c], kind): ([u64; 3], u16)) -> Self {
+        Self { words: [first, a, b, c, rest & !KIND | kind as u64] }
     }
 
     /// For tables; senders who do not know `seed` cannot aim at one place.
@@ -209,6 +256,28 @@ impl FlowKey {
         mix(hash ^ seed, e ^ 0x1656_67b1_9e37_79f9)
     }
 }
+
+/// How much there is to say of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Form {
+    /// Nothing: there is no flow.
+    None,
+    /// Of TCP over IPv4, and nothing else: two words.
+    Tcp,
+    /// Of UDP over IPv4, and nothing else: two words.
+    Udp,
+    /// Of whatever else there is.
+    Other,
+}
+
+/// The bits that say which, and so many.
+const KIND: u64 = 0xffff;
+const TCP_OVER_IPV4: u16 = TCP as u16 | 4 << VERSION_SHIFT;
+const UDP_OVER_IPV4: u16 = UDP as u16 | 4 << VERSION_SHIFT;
+pub(super) const KIND_BITS: u32 = KIND.count_ones();
+/// Of the kind, bits that are never set.
+pub(super) const KIND_UNUSED: u16 = 3 << 14;
 
 const TCP: u32 = packet::protocol::TCP as u32;
 const UDP: u32 = packet::protocol::UDP as u32;

@@ -2,9 +2,9 @@
 //!
 //! It is a cache of verdicts: what does not fit, or was written under older rules, is classified again. One thing stands
 //! here alone, of what application a flow is, which its first packets said: so connections of which that is known are
-//! remembered for as long as they may be silent, and give way later than others. An entry is one cache line. A flow may
-//! stand in any of the [`WAYS`] places of its block; where all are taken, in any of a second one; and where these are, too,
-//! one of its block moves to its own other block, or gives way: one that has had no packet for long, first of all those of
+//! remembered for as long as they may be silent, and give way later than others. Most flows take half a cache line, others one
+//! ([`packed`]). A flow may stand in any of the [`WAYS`] places of its block; where all are taken, in any of a second one; and
+//! where these are, too, one of its block moves to its own other block, or gives way: one that has had no packet for long, first of all those of
 //! users who have more than their share. So a full table costs time, and of flows that were silent for long, what they are
 //! of. A block says whether any of its flows stands elsewhere, so the second one is looked at for few packets, and for none of
 //! flows in their own.
@@ -12,25 +12,27 @@
 //! Where the entries lie is said in [`super::blocks`].
 
 mod entry;
+mod packed;
 mod room;
 mod said;
 #[cfg(test)]
 mod tests;
 
-pub(super) use entry::Flow;
+use entry::Flow;
 pub(crate) use entry::{Beginning, Circumstances};
+pub(super) use packed::{Half, Packed};
 pub(crate) use said::Said;
 
 use super::blocks::{self, At, Blocks, FlowLine, Look, WAYS};
 use super::flow_key::FlowKey;
 use super::step::StepIndex;
-use super::tags::Tags;
 use crate::content::Detected;
+use packed::Found;
 use rules::Direction;
 
-/// Flows of a block on average, where the table holds as many as it was made for: of 100 flows, four then stand in their second
-/// block.
-const FILL: usize = 28;
+/// Places of a block that are taken on average, where the table holds as many flows of half a line as it was made for: of 100, four
+/// then stand in their second block.
+const FILL: usize = 27;
 /// A connection whose application is known gives way as a flow that has been silent for an eighth of the time.
 const KEPT_SHIFT: u32 = 3;
 /// The bits of a hash that choose the second block begin so far behind those that choose the first.
@@ -51,12 +53,15 @@ pub(crate) struct Flows {
     blocks: Blocks,
     seed: u64,
     live: usize,
+    /// Places these take.
+    taken: usize,
     swept: usize,
     /// Blocks before this one have been passed on by [`Flows::applications`], which is about to go on.
     passed_on: usize,
 }
 
-/// Bytes of a worker's table for `limit` flows, which it takes whole when it starts.
+/// Bytes of a worker's table for `limit` flows of TCP or UDP over IPv4, which it takes whole when it starts; most others, of IPv6
+/// all, count twice.
 pub const fn flow_table_bytes(limit: usize) -> usize {
     Blocks::bytes(blocks_for(limit))
 }
@@ -66,9 +71,9 @@ const fn blocks_for(limit: usize) -> usize {
 }
 
 impl Flows {
-    /// Room for `limit` flows.
+    /// Room for `limit` flows that take half a line.
     pub(crate) fn new(limit: usize, seed: u64) -> Self {
-        Self { blocks: Blocks::new(blocks_for(limit)), seed, live: 0, swept: 0, passed_on: 0 }
+        Self { blocks: Blocks::new(blocks_for(limit)), seed, live: 0, taken: 0, swept: 0, passed_on: 0 }
     }
 
     /// The hash of a key in this table.
@@ -111,9 +116,8 @@ impl Flows {
     /// Asks for the place that a flow would get which is not there, if one is free.
     #[inline]
     pub(crate) fn prefetch_room(&self, hash: u64) {
-        let block = self.block(hash);
-        if let Some(line) = self.blocks.tags(block).places_of(Tags::FREE).next() {
-            self.blocks.prefetch_to_write(At { block, line });
+        if let Some(at) = self.blocks.free(self.block(hash), true) {
+            self.blocks.prefetch_to_write(at);
         }
     }
 
@@ -127,32 +131,54 @@ impl Flows {
         now_ns: u64,
         begins: impl FnOnce(bool) -> Beginning,
     ) -> Option<(StepIndex, u32)> {
-        let direction = place.direction;
-        let flow = match self.blocks.flow_of_line(place.likely) {
-            Some(flow) if flow.key.is(place.key) => flow,
-            _ => self.find_anywhere(place)?,
-        };
-        // A line that is only read need not be written back.
-        if flow.seen != tick(now_ns) {
-            flow.seen = tick(now_ns);
+        if let Some(half) = self.blocks.foreseen(place.likely)
+            && half.is(place.key)
+        {
+            // A line that is only read need not be written back.
+            if half.seen != tick(now_ns) {
+                half.seen = tick(now_ns);
+            }
+            match half.step(place.circumstances, place.direction, place.key) {
+                Found::Step(step, generation) => return Some((step, generation)),
+                Found::Nothing => return None,
+                Found::More => {}
+            }
         }
-        let step = flow.steps[direction as usize];
-        let known = step != StepIndex::NONE && flow.fits(place.circumstances, direction, begins);
+        self.find_closely(place, now_ns, begins)
+    }
+
+    /// The same of a flow that takes a whole line, that looks at more than its key, or that is not where it seemed to be.
+    #[inline(never)]
+    fn find_closely(
+        &mut self,
+        place: Place<'_>,
+        now_ns: u64,
+        begins: impl FnOnce(bool) -> Beginning,
+    ) -> Option<(StepIndex, u32)> {
+        let at = self.blocks.place_of(place.likely).filter(|at| self.blocks.get(*at).is(place.key));
+        let at = at.or_else(|| self.search(place))?;
+        let before = self.blocks.get(at).flow();
+        let mut flow = Flow { seen: tick(now_ns), ..before };
+        let step = flow.steps[place.direction as usize];
+        let known = step != StepIndex::NONE && flow.fits(place.circumstances, place.direction, begins);
+        if flow != before {
+            self.rewrite(at, &flow);
+        }
         known.then_some((step, flow.generation))
     }
 
-    /// The flow, which is not where it seemed to be.
-    #[cold]
-    #[inline(never)]
-    fn find_anywhere(&mut self, place: Place<'_>) -> Option<&mut Flow> {
-        self.search(place).map(|at| self.blocks.flow_mut(at))
+    /// Writes down what became of a flow that needs no more room by that.
+    fn rewrite(&mut self, at: At, flow: &Flow) {
+        let is_half = self.blocks.get(at).is_half();
+        self.blocks.put(at, &if is_half { Packed::new(flow) } else { Packed::whole(flow) });
     }
 
     /// Writes a verdict down, in the place of an older flow if need be.
     pub(crate) fn learn(&mut self, place: Place<'_>, verdict: Verdict, now_ns: u64) {
         let direction = place.direction;
-        let at = self.search(place).unwrap_or_else(|| self.enter(place, tick(now_ns)));
-        let flow = self.blocks.flow_mut(at);
+        let at = self.search(place);
+        let known = at.map(|at| self.blocks.get(at).flow());
+        let mut flow = known.unwrap_or(Flow { key: *place.key, ..Flow::EMPTY });
         if flow.generation != verdict.generation {
             flow.steps = [StepIndex::NONE; 2];
             flow.generation = verdict.generation;
@@ -167,38 +193,64 @@ impl Flows {
         flow.steps[direction as usize] = verdict.step;
         flow.classes[direction as usize] = place.circumstances.class;
         flow.arrivals[direction as usize] = place.circumstances.arrival;
+        self.write(at, place, &flow);
+    }
+
+    /// Writes a flow where it stands, if it does and has room enough there; else where there is room.
+    fn write(&mut self, at: Option<At>, place: Place<'_>, flow: &Flow) {
+        match at {
+            Some(at) if !self.blocks.get(at).is_half() || Packed::new(flow).is_half() => {
+                self.rewrite(at, flow)
+            }
+            Some(at) => {
+                self.forget(at);
+                self.enter(place, flow);
+            }
+            None => self.enter(place, flow),
+        }
     }
 
     /// Of what application a flow was found to be, whatever rules are in force now.
     pub(crate) fn detected(&self, place: Place<'_>) -> Detected {
         let found = self.search(place);
-        found.map_or(Detected::NOT_YET, |at| self.blocks.flow(at).detected)
+        found.map_or(Detected::NOT_YET, |at| self.blocks.get(at).flow().detected)
     }
 
     /// Notes what a flow said of which it is known of what application it is.
     pub(crate) fn say(&mut self, place: Place<'_>, said: Said) {
-        if let Some(at) = self.search(place) {
-            self.blocks.flow_mut(at).say(said);
-        }
+        self.change(place, |flow| flow.say(said));
     }
 
     /// Has the flow at the place of this number ask anew, with its next packet, of what application it is, if it is known what it said;
     /// whether that was so. `None` behind the last place.
     pub(super) fn ask_anew(&mut self, number: usize) -> Option<bool> {
-        let (block, line) = (number / WAYS, number % WAYS);
-        let flow = (block < self.blocks.len()).then(|| self.blocks.flow_mut(blocks::place(block, line)))?;
-        Some(flow.ask_anew())
+        let (block, way) = (number / WAYS, number % WAYS);
+        let at = (block < self.blocks.len()).then(|| blocks::place(block, way))?;
+        if !self.blocks.is_taken(at) {
+            return Some(false);
+        }
+        let mut flow = self.blocks.get(at).flow();
+        let asks = flow.ask_anew();
+        self.rewrite(at, &flow);
+        Some(asks)
     }
 
     /// What a flow said that is to ask anew; `None` of others.
     pub(crate) fn asks_anew(&self, place: Place<'_>) -> Option<Said> {
-        self.blocks.flow(self.search(place)?).asks_anew()
+        self.blocks.get(self.search(place)?).flow().asks_anew()
     }
 
     /// A connection has begun anew: of what application it was says nothing of what it is.
     pub(crate) fn begin_anew(&mut self, place: Place<'_>) {
+        self.change(place, Flow::begin_anew);
+    }
+
+    /// Changes what is known of a flow, if it is there, to what needs no more room.
+    fn change(&mut self, place: Place<'_>, change: impl FnOnce(&mut Flow)) {
         if let Some(at) = self.search(place) {
-            self.blocks.flow_mut(at).begin_anew();
+            let mut flow = self.blocks.get(at).flow();
+            change(&mut flow);
+            self.rewrite(at, &flow);
         }
     }
 
@@ -209,9 +261,12 @@ impl Flows {
         for _ in 0..count {
             self.swept = (self.swept + 1) % (self.blocks.len() * WAYS);
             let at = blocks::place(self.swept / WAYS, self.swept % WAYS);
-            let flow = self.blocks.flow(at);
+            if !self.blocks.is_taken(at) {
+                continue;
+            }
+            let flow = self.blocks.get(at).flow();
             let age = if flow.is_known_connection() { connection } else { other };
-            if flow.key != FlowKey::NONE && now.wrapping_sub(flow.seen) > age {
+            if now.wrapping_sub(flow.seen) > age {
                 self.forget(at);
             }
         }
@@ -227,8 +282,8 @@ impl Flows {
     ) -> Option<usize> {
         let until = (from + count).min(self.blocks.len());
         for block in from..until {
-            for line in self.blocks.tags(block).taken() {
-                let flow = self.blocks.flow(At { block, line });
+            for at in self.blocks.taken(block) {
+                let flow = self.blocks.get(at).flow();
                 if flow.detected != Detected::NOT_YET {
                     tell(&flow.key, flow.detected);
                 }
@@ -286,32 +341,31 @@ impl Flows {
     #[inline]
     fn search_in(&self, block: usize, place: Place<'_>) -> Option<At> {
         let places = self.blocks.tags(block).places_of(tag(place.hash));
-        places.map(|line| At { block, line }).find(|at| self.blocks.flow(*at).key.is(place.key))
+        places.map(|half| At { block, half }).find(|at| self.blocks.get(*at).is(place.key))
     }
 
-    /// A flow that is not there gets a place, in which nothing is known of it yet.
-    fn enter(&mut self, place: Place<'_>, now: u16) -> At {
-        let at = self.make_room(place, now);
-        if self.blocks.flow(at).key != FlowKey::NONE {
-            self.forget(at);
-        }
+    /// A flow that is not there gets a place.
+    fn enter(&mut self, place: Place<'_>, flow: &Flow) {
+        let packed = Packed::new(flow);
+        let at = self.make_room(place, &packed);
         let own = self.block(place.hash);
         if at.block != own {
             self.blocks.send_away(own);
         }
-        self.blocks.put(at, tag(place.hash), Flow { key: *place.key, ..Flow::EMPTY });
+        self.blocks.enter(at, tag(place.hash), &packed);
         self.live += 1;
-        at
+        self.taken += packed.places();
     }
 
     /// The flow at a place is there no longer.
     fn forget(&mut self, at: At) {
-        let own = self.block(self.hash(&self.blocks.flow(at).key));
+        let packed = self.blocks.clear(at);
+        let own = self.block(self.hash(&packed.flow().key));
         if at.block != own {
             self.blocks.lose_away(own);
         }
-        self.blocks.put(at, Tags::FREE, Flow::EMPTY);
         self.live -= 1;
+        self.taken -= packed.places();
     }
 }
 

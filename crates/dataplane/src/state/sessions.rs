@@ -2,7 +2,7 @@
 
 use super::account::Count;
 use super::apart::Aparts;
-use super::cells::{Cell, Cells, STEPS};
+use super::cells::{Cell, Cells, MOST as MOST_CELLS, STEPS};
 use super::framed::{Framed, around};
 use super::index::Index;
 use super::installation::{Installation, Installed, Refusal};
@@ -59,7 +59,8 @@ pub(crate) struct Room {
 /// Cells for so many sessions and PDRs.
 const fn cells(sessions: usize, pdrs: usize) -> usize {
     let cells = pdrs.div_ceil(STEPS);
-    if cells > sessions { cells } else { sessions }
+    let cells = if cells > sessions { cells } else { sessions };
+    if cells > MOST_CELLS { MOST_CELLS } else { cells }
 }
 
 /// There is a place and room for a session.

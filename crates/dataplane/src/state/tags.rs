@@ -47,6 +47,12 @@ impl Tags {
         })
     }
 
+    /// A bit for each place, set where it has this tag.
+    #[inline]
+    pub(super) fn mask_of(&self, tag: u16) -> u32 {
+        self.agree(tag)
+    }
+
     /// The places where something stands: its tag is odd.
     pub(super) fn taken(&self) -> impl Iterator<Item = usize> + use<> {
         let words = self.words;

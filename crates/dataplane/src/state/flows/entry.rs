@@ -1,4 +1,4 @@
-//! An entry of the flow table, and what of a packet it looks at besides its key.
+//! What is known of a flow, and what of a packet it looks at besides its key. How it lies in memory is said in [`super::packed`].
 
 use super::said::{self, Said};
 use crate::content::Detected;
@@ -6,11 +6,9 @@ use crate::state::flow_key::FlowKey;
 use crate::state::step::StepIndex;
 use dpi::extract::REQUEST_MIN;
 use rules::Direction;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// One flow, both directions. Fits a cache line, exactly.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+/// One flow, both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::state) struct Flow {
     pub(super) key: FlowKey,
     /// Of the rules the verdicts were reached under; 0, which is of none, where there are no verdicts.
@@ -21,7 +19,7 @@ pub(in crate::state) struct Flow {
     pub(super) arrivals: [u16; 2],
     /// Tick of the last packet.
     pub(super) seen: u16,
-    /// Traffic class each verdict is for.
+    /// Traffic class each verdict is for, where the rules look at it.
     pub(super) classes: [u8; 2],
     /// What else of a packet has to be looked at: [`CLASS`], [`REQUESTS`], [`HANDSHAKES`]; mostly nothing. In its upper bits, with
     /// `host`, what its first packets said ([`Said`]).
@@ -31,16 +29,14 @@ pub(in crate::state) struct Flow {
     pub(super) detected: Detected,
 }
 
-const _: () = assert!(size_of::<Flow>() == 64, "one cache line a flow");
-
 /// The rules look at the traffic class.
-const CLASS: u8 = 1;
+pub(super) const CLASS: u8 = 1;
 /// Each packet of the user may begin with a request of another application.
 const REQUESTS: u8 = 2;
 /// Each packet may be of a handshake, with which a connection begins anew.
-const HANDSHAKES: u8 = 4;
+pub(super) const HANDSHAKES: u8 = 4;
 /// All of these.
-const LOOKS: u8 = CLASS | REQUESTS | HANDSHAKES;
+pub(super) const LOOKS: u8 = CLASS | REQUESTS | HANDSHAKES;
 const _: () = assert!(LOOKS ^ said::BITS == u8::MAX, "an octet for both");
 /// Bytes of a handshake's segment behind the shortest headers, at most: options of IP and TCP. What comes with a SYN (RFC 7413) may
 /// make it longer; most packets are longer than this, and need not be looked at.
@@ -66,6 +62,14 @@ pub(crate) struct Circumstances {
     /// Bytes of the packet: no part of what the verdict is for, but they tell which may ask for another, see [`REQUESTS`] and
     /// [`HANDSHAKES`].
     pub(crate) bytes: u16,
+}
+
+impl Circumstances {
+    /// Whether a packet of this flow is short enough for a handshake.
+    #[inline]
+    pub(super) const fn may_shake_hands(&self, key: &FlowKey) -> bool {
+        self.bytes as usize <= key.headers_min() + HANDSHAKE_MAX
+    }
 }
 
 impl Flow {
@@ -122,27 +126,17 @@ impl Flow {
         *self = Self { key: self.key, generation: self.generation, seen: self.seen, ..Self::EMPTY };
     }
 
-    #[inline]
+    /// Whether what its verdict was reached for holds of a packet.
     pub(super) fn fits(
         &mut self,
         other: Circumstances,
         direction: Direction,
         begins: impl FnOnce(bool) -> Beginning,
     ) -> bool {
-        self.arrivals[direction as usize] == other.arrival
-            && (self.looks & LOOKS == 0
-                || self.looks & LOOKS == HANDSHAKES && !self.may_shake_hands(other)
-                || self.agrees(other, direction, begins))
-    }
-
-    /// Whether a packet is short enough for it.
-    #[inline]
-    const fn may_shake_hands(&self, other: Circumstances) -> bool {
-        other.bytes as usize <= self.key.headers_min() + HANDSHAKE_MAX
+        self.arrivals[direction as usize] == other.arrival && self.agrees(other, direction, begins)
     }
 
     /// Whether what the flow looks at besides ([`Flow::looks`]) lets a packet go by its verdict.
-    #[inline(never)]
     fn agrees(
         &mut self,
         other: Circumstances,
@@ -153,7 +147,7 @@ impl Flow {
         let may_ask = self.looks & REQUESTS != 0
             && direction == Direction::Uplink
             && usize::from(other.bytes) >= self.key.headers_min() + REQUEST_MIN;
-        let may_shake_hands = self.looks & HANDSHAKES != 0 && self.may_shake_hands(other);
+        let may_shake_hands = self.looks & HANDSHAKES != 0 && other.may_shake_hands(&self.key);
         let begins = (may_ask || may_shake_hands)
             && match begins(may_ask) {
                 Beginning::Nothing => false,

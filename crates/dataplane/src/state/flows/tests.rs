@@ -1,17 +1,22 @@
 //! Flows in a table that is filled as far as it was made for, and beyond.
 
 use super::*;
+use crate::state::tags::Tags;
 use packet::five_tuple::FiveTuple;
 use zerocopy::IntoBytes;
 
 const AGES: Ages = Ages { flow_ns: 1 << 32, connection_ns: 1 << 32 };
 const CIRCUMSTANCES: Circumstances = Circumstances { arrival: 0, class: 0, bytes: 0 };
 
+/// From this number on, every third flow is of IPv6 and takes a whole line.
+const MIXED: u32 = 1 << 24;
+
 /// Of a user who has four.
 fn key(number: u32) -> FlowKey {
     let tuple = FiveTuple {
         source: u128::from(0x0a00_0000 + number / 4) << 96,
         destination: u128::from(0xc000_0200 + number % 4) << 96,
+        version: if number >= MIXED && number.is_multiple_of(3) { 6 } else { 4 },
         source_port: 1,
         destination_port: 2,
         protocol: packet::protocol::UDP,
@@ -56,7 +61,7 @@ impl Flows {
         let key = key(number);
         let hash = self.hash(&key);
         let line = self.look_again(hash, self.seek(hash));
-        self.blocks.flow_of_line(line).is_some_and(|flow| flow.key.is(&key))
+        self.blocks.foreseen(line).is_some_and(|half| half.is(&key))
     }
 
     fn knows(&mut self, number: u32) -> bool {
@@ -81,8 +86,8 @@ impl Flows {
     fn away(&self) -> Vec<usize> {
         let mut away = vec![0; self.blocks.len()];
         for block in 0..self.blocks.len() {
-            for line in self.blocks.tags(block).taken() {
-                let own = self.block(self.hash(&self.blocks.flow(At { block, line }).key));
+            for at in self.blocks.taken(block) {
+                let own = self.block(self.hash(&self.blocks.get(at).flow().key));
                 away[own] += usize::from(own != block);
             }
         }
@@ -92,8 +97,12 @@ impl Flows {
     fn is_whole(&self) {
         let counted: Vec<bool> = (0..self.blocks.len()).map(|block| self.blocks.has_away(block)).collect();
         assert_eq!(counted, self.away().iter().map(|away| *away > 0).collect::<Vec<_>>());
-        let taken = (0..self.blocks.len()).map(|block| self.blocks.tags(block).taken().count());
-        assert_eq!(taken.sum::<usize>(), self.len());
+        let flows = || (0..self.blocks.len()).flat_map(|block| self.blocks.taken(block));
+        assert_eq!(flows().count(), self.len());
+        assert_eq!(flows().map(|at| self.blocks.get(at).places()).sum::<usize>(), self.taken);
+        let free = |block| self.blocks.tags(block).places_of(Tags::FREE).count();
+        let free: usize = (0..self.blocks.len()).map(free).sum();
+        assert_eq!(free + self.taken, self.blocks.len() * WAYS);
     }
 }
 
@@ -119,7 +128,7 @@ fn flows_that_stand_elsewhere_are_found_and_forgotten() {
     // More than there is room for, again and again: all ways lead through a full table.
     for round in 0..20 {
         let now_ns = round << 31;
-        let first = round as u32 * 50;
+        let first = MIXED + round as u32 * 50;
         (first..first + 400).for_each(|number| {
             flows.meet(number, now_ns);
             assert!(flows.knows(number), "{number} was just met");
@@ -141,8 +150,10 @@ fn of_what_application_a_flow_is_is_passed_on_wherever_it_moves() {
     let facts = dpi::matching::Facts { layer: Some(dpi::matching::Layer::Http), ..Default::default() };
     let detected = crate::content::tests::rules_of_urls().detect(&facts);
     let mut flows = Flows::new(2 * KNOWN as usize, 7);
-    (0..KNOWN).for_each(|number| flows.learn_application(&key(number), detected, 0));
-    let (mut from, mut told, mut new) = (Some(0), std::collections::HashSet::new(), KNOWN..2 * KNOWN);
+    let known = MIXED..MIXED + KNOWN;
+    known.clone().for_each(|number| flows.learn_application(&key(number), detected, 0));
+    let (mut from, mut told, mut new) =
+        (Some(0), std::collections::HashSet::new(), known.end..known.end + KNOWN);
     while let Some(block) = from {
         from = flows.applications(block, 10, |key, known| {
             assert_eq!(known, detected);
@@ -151,7 +162,7 @@ fn of_what_application_a_flow_is_is_passed_on_wherever_it_moves() {
         new.by_ref().take(200).for_each(|number| flows.meet(number, 0));
     }
     assert!(new.is_empty());
-    let missed: Vec<u32> = (0..KNOWN)
+    let missed: Vec<u32> = known
         .filter(|number| flows.knows_application(*number) && !told.contains(key(*number).as_bytes()))
         .collect();
     assert!(missed.is_empty(), "{missed:?}");
