@@ -163,6 +163,7 @@ impl Blocks {
 
     /// Puts a flow at a place, over what stands there, of as many halves.
     pub(super) fn put(&mut self, at: At, packed: &Packed) {
+        debug_assert!(!self.is_taken(at) || self.get(at).is_half() == packed.is_half(), "as many halves");
         let line = self.line_mut(at);
         match packed.halves() {
             (half, None) => line[at.half % HALVES] = half,

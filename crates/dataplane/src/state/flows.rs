@@ -196,11 +196,15 @@ impl Flows {
         self.write(at, place, &flow);
     }
 
-    /// Writes a flow where it stands, if it does and has room enough there; else where there is room.
+    /// Writes a flow where it stands, if it does and has room enough there; else where there is room. One of a known application stays
+    /// where it is, and without verdicts, while that is passed on: it might go where that has been done.
     fn write(&mut self, at: Option<At>, place: Place<'_>, flow: &Flow) {
         match at {
             Some(at) if !self.blocks.get(at).is_half() || Packed::new(flow).is_half() => {
                 self.rewrite(at, flow)
+            }
+            Some(at) if self.passed_on > 0 && flow.detected != Detected::NOT_YET => {
+                self.rewrite(at, &flow.without_verdicts());
             }
             Some(at) => {
                 self.forget(at);

@@ -121,6 +121,11 @@ impl Flow {
         (self.looks, self.host) = (self.looks & LOOKS | said.bits, said.host);
     }
 
+    /// Its next packets find no verdict: it needs no more room than its key.
+    pub(super) const fn without_verdicts(&self) -> Self {
+        Self { steps: [StepIndex::NONE; 2], looks: self.looks & !CLASS, ..*self }
+    }
+
     /// Nothing is known of it any more.
     pub(super) fn begin_anew(&mut self) {
         *self = Self { key: self.key, generation: self.generation, seen: self.seen, ..Self::EMPTY };
