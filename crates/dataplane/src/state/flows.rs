@@ -169,8 +169,8 @@ impl Flows {
 
     /// Writes down what became of a flow that needs no more room by that.
     fn rewrite(&mut self, at: At, flow: &Flow) {
-        let is_half = self.blocks.get(at).is_half();
-        self.blocks.put(at, &if is_half { Packed::new(flow) } else { Packed::whole(flow) });
+        let has_rest = self.blocks.half(at).has_rest();
+        self.blocks.put(at, &if has_rest { Packed::whole(flow) } else { Packed::new(flow) });
     }
 
     /// Writes a verdict down, in the place of an older flow if need be.
@@ -199,25 +199,25 @@ impl Flows {
     /// Writes a flow where it stands, if it does and has room enough there; else where there is room. One of a known application stays
     /// where it is, and without verdicts, while that is passed on: it might go where that has been done.
     fn write(&mut self, at: Option<At>, place: Place<'_>, flow: &Flow) {
-        match at {
-            Some(at) if !self.blocks.get(at).is_half() || Packed::new(flow).is_half() => {
-                self.rewrite(at, flow)
-            }
-            Some(at) if self.passed_on > 0 && flow.detected != Detected::NOT_YET => {
-                self.rewrite(at, &flow.without_verdicts());
-            }
-            Some(at) => {
-                self.forget(at);
-                self.enter(place, flow);
-            }
-            None => self.enter(place, flow),
+        let packed = Packed::new(flow);
+        let Some(at) = at else { return self.enter(place, &packed) };
+        let has_rest = self.blocks.half(at).has_rest();
+        if has_rest != packed.is_half() {
+            self.blocks.put(at, &packed);
+        } else if has_rest {
+            self.blocks.put(at, &Packed::whole(flow));
+        } else if self.passed_on > 0 && flow.detected != Detected::NOT_YET {
+            self.rewrite(at, &flow.without_verdicts());
+        } else {
+            self.forget(at);
+            self.enter(place, &packed);
         }
     }
 
     /// Of what application a flow was found to be, whatever rules are in force now.
     pub(crate) fn detected(&self, place: Place<'_>) -> Detected {
         let found = self.search(place);
-        found.map_or(Detected::NOT_YET, |at| self.blocks.get(at).flow().detected)
+        found.map_or(Detected::NOT_YET, |at| self.blocks.half(at).detected())
     }
 
     /// Notes what a flow said of which it is known of what application it is.
@@ -349,14 +349,13 @@ impl Flows {
     }
 
     /// A flow that is not there gets a place.
-    fn enter(&mut self, place: Place<'_>, flow: &Flow) {
-        let packed = Packed::new(flow);
-        let at = self.make_room(place, &packed);
+    fn enter(&mut self, place: Place<'_>, packed: &Packed) {
+        let at = self.make_room(place, packed);
         let own = self.block(place.hash);
         if at.block != own {
             self.blocks.send_away(own);
         }
-        self.blocks.enter(at, tag(place.hash), &packed);
+        self.blocks.enter(at, tag(place.hash), packed);
         self.live += 1;
         self.taken += packed.places();
     }

@@ -109,6 +109,11 @@ impl Half {
         [self.addresses, self.ports]
     }
 
+    /// Of what application the flow is.
+    pub(super) const fn detected(&self) -> Detected {
+        Detected::from_bits(self.ports as u16)
+    }
+
     /// Whether there is a second half.
     pub(super) const fn has_rest(&self) -> bool {
         self.stands & HAS_REST != 0
@@ -219,7 +224,7 @@ impl Packed {
             classes,
             looks: half.looks,
             host: half.host,
-            detected: Detected::from_bits(half.ports as u16),
+            detected: half.detected(),
         }
     }
 }
