@@ -2,15 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A thread that polls without pause and finds so much time gone was not running meanwhile. A worker's longest turn
-/// takes a fifth of it.
+/// A thread that polls without pause and finds so much time gone was not running meanwhile.
 pub(crate) const GAP_US: u64 = 100;
+/// No turn of a worker's takes so long by itself: in one that does, something else had its CPU for a while.
+pub(crate) const HELD_US: u64 = 20;
 
 /// Of one thread; any other may read them.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     longest: AtomicU64,
     total: AtomicU64,
+    held: AtomicU64,
 }
 
 /// What was seen of a thread, in cycles.
@@ -18,12 +20,15 @@ pub(crate) struct Gaps {
 pub(crate) struct Seen {
     pub(crate) longest: u64,
     pub(crate) total: u64,
+    /// In turns that were held up, but for less than an absence.
+    pub(crate) held: u64,
 }
 
 /// Watches the calling thread.
 pub(crate) struct Watch<'a> {
     gaps: &'a Gaps,
-    threshold: u64,
+    /// From which on a turn was held up, and from which on the thread was away.
+    thresholds: [u64; 2],
     last: u64,
 }
 
@@ -35,7 +40,8 @@ impl Gaps {
 
     /// The same, from `now` on.
     pub(crate) const fn watch_from(&self, hz: u64, now: u64) -> Watch<'_> {
-        Watch { gaps: self, threshold: hz / 1_000_000 * GAP_US, last: now }
+        let per_us = hz / 1_000_000;
+        Watch { gaps: self, thresholds: [per_us * HELD_US, per_us * GAP_US], last: now }
     }
 
     /// Cycles of all absences since they were taken.
@@ -48,6 +54,7 @@ impl Gaps {
         Seen {
             longest: self.longest.swap(0, Ordering::Relaxed),
             total: self.total.swap(0, Ordering::Relaxed),
+            held: self.held.swap(0, Ordering::Relaxed),
         }
     }
 }
@@ -58,13 +65,17 @@ impl Watch<'_> {
     pub(crate) fn running(&mut self, now: u64) {
         let gap = now.wrapping_sub(self.last);
         self.last = now;
-        if gap > self.threshold {
+        if gap > self.thresholds[0] {
             self.note(gap);
         }
     }
 
     #[cold]
     fn note(&self, gap: u64) {
+        if gap <= self.thresholds[1] {
+            self.gaps.held.fetch_add(gap, Ordering::Relaxed);
+            return;
+        }
         self.gaps.longest.fetch_max(gap, Ordering::Relaxed);
         self.gaps.total.fetch_add(gap, Ordering::Relaxed);
     }
@@ -77,9 +88,9 @@ mod tests {
     #[test]
     fn only_long_absences_are_gaps() {
         let gaps = Gaps::default();
-        let mut watch = Watch { gaps: &gaps, threshold: 100, last: 0 };
-        [50, 150, 251, 300, 900].into_iter().for_each(|now| watch.running(now));
-        assert_eq!(gaps.take(), Seen { longest: 600, total: 701 });
+        let mut watch = Watch { gaps: &gaps, thresholds: [60, 100], last: 0 };
+        [50, 150, 251, 311, 372, 972].into_iter().for_each(|now| watch.running(now));
+        assert_eq!(gaps.take(), Seen { longest: 600, total: 701, held: 161 });
         assert_eq!(gaps.take(), Seen::default());
     }
 }

@@ -3,7 +3,7 @@
 mod latency;
 mod pfcp;
 
-pub(crate) use latency::Latency;
+pub(crate) use latency::{Latency, Load, Waits};
 pub(crate) use pfcp::{PfcpCost, PfcpCosts, PfcpGrowth, PfcpRates};
 
 use crate::compared::{Carried, Compared};
@@ -109,9 +109,12 @@ pub(crate) struct Control {
     /// The rate with these changes over the rate without, by trial.
     pub(crate) ratio_to_quiet: Spread,
     /// How long the worker's turns take without changes, a vector of packets from each port in each; and with changes,
-    /// which the worker sees to between two turns: by so much longer a packet may wait.
+    /// which the worker sees to between two turns: by so much longer a packet may wait. Of the trial whose p99.9 stands in the middle.
     pub(crate) quiet_turn: TurnLengths,
     pub(crate) changed_turn: TurnLengths,
+    /// By how much longer p99.9 is with changes, in microseconds, by trial; reports of before it was kept have none.
+    #[serde(default)]
+    pub(crate) longer_p99_9_us: Option<Spread>,
 }
 
 /// How long turns take, in microseconds.
@@ -223,57 +226,6 @@ pub(crate) struct Node {
 pub(crate) struct MemoryUse {
     pub(crate) bytes_per_session: Option<u64>,
     pub(crate) bytes_per_flow: Option<u64>,
-}
-
-/// What `latency` adds: how the load was offered, and what went wrong with offering it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Load {
-    /// Of the zero-loss rate; of the report itself, the load its `latency_us` was measured at.
-    pub(crate) load: f64,
-    /// In all trials.
-    pub(crate) offered_packets: u64,
-    pub(crate) zero_loss_mpps: Option<Spread>,
-    /// The generator could not send as fast as it should have.
-    pub(crate) generator_bound: bool,
-    /// How late the generator sent, in microseconds: 99 of 100 packets were not later.
-    pub(crate) generator_late_us_p99: f64,
-    /// The longest time the generator was not running, in microseconds.
-    pub(crate) generator_gap_us: f64,
-    /// The longest time the worker was not running, in microseconds.
-    pub(crate) worker_gap_us: f64,
-    /// Shares of the time in which they were not running.
-    pub(crate) generator_away: f64,
-    pub(crate) worker_away: f64,
-    /// Trials that did not count because a thread was not running for too long.
-    pub(crate) void_trials: u32,
-    /// Of packets that came back while both threads ran and packets were sent in time; `None` where there was hardly any time like that.
-    #[serde(default)]
-    pub(crate) calm_us: Option<Latency>,
-    /// The share that they are of all packets.
-    #[serde(default)]
-    pub(crate) calm_share: f64,
-    /// The same two of packets that went through a stand-in, which only waits as long as the worker takes for them.
-    #[serde(default)]
-    pub(crate) stand_in_us: Option<Latency>,
-    #[serde(default)]
-    pub(crate) stand_in_calm_us: Option<Latency>,
-}
-
-/// A thread that was away for more of the time than this says nothing of the engine.
-const AWAY_MAX: f64 = 0.01;
-
-impl Load {
-    /// With what was measured at one load.
-    pub(crate) fn with_latencies(self, of: Option<&Self>) -> Self {
-        let Some(of) = of else { return self };
-        let Self { calm_us, calm_share, stand_in_us, stand_in_calm_us, .. } = *of;
-        Self { calm_us, calm_share, stand_in_us, stand_in_calm_us, ..self }
-    }
-
-    /// Latency and rate are those of a busy machine, not of the engine.
-    pub(crate) fn is_of_the_machine(&self) -> bool {
-        self.worker_away.max(self.generator_away) > AWAY_MAX
-    }
 }
 
 impl Report {

@@ -42,6 +42,7 @@ pub(crate) struct Found {
     /// All absences.
     pub(crate) generator_away: u64,
     pub(crate) worker_away: u64,
+    pub(crate) worker_held: u64,
     pub(crate) cycles: u64,
     /// How late 99 of 100 packets were at most, in the worst trial that counts.
     pub(crate) late: u64,
@@ -58,6 +59,7 @@ impl Found {
             worker_gap: self.worker_gap.max(other.worker_gap),
             generator_away: self.generator_away + other.generator_away,
             worker_away: self.worker_away + other.worker_away,
+            worker_held: self.worker_held + other.worker_held,
             cycles: self.cycles + other.cycles,
             late: self.late.max(other.late),
         }
@@ -83,6 +85,7 @@ impl Bench {
             worker_gap: worker.longest,
             generator_away: trial.gaps.total,
             worker_away: worker.total,
+            worker_held: worker.held,
             cycles: dpdk::tsc() - start,
             ..Found::default()
         };

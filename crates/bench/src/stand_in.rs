@@ -1,7 +1,7 @@
 //! A stand-in for the worker: it takes packets, waits as long as the worker would need for them, and gives them back. It has no tables
 //! and no code to speak of, so what a packet takes through it is what rings, generator, queueing at that load and the machine take.
 
-use crate::gaps::Gaps;
+use crate::gaps::{Gaps, Seen};
 use crate::generator::{Generator, Trial};
 use crate::link::{End, pair};
 use crate::station::{Station, Turn};
@@ -39,7 +39,7 @@ impl StandIn {
         Ok(Self { station, far: [far_n3, far_n6] })
     }
 
-    /// A trial of the generator's through it.
+    /// A trial of the generator's through it, and what was seen of its thread.
     ///
     /// # Errors
     /// Those of the generator.
@@ -48,13 +48,13 @@ impl StandIn {
         generator: &mut Generator,
         pps: f64,
         length: Duration,
-    ) -> anyhow::Result<Trial> {
+    ) -> anyhow::Result<(Trial, Seen)> {
         self.station.rest(false);
         self.station.gaps.take();
         let gaps: &Gaps = &self.station.gaps;
         let trial = generator.trial_elsewhere(&mut self.far, (pps, length), gaps);
         self.station.rest(true);
-        trial
+        Ok((trial?, self.station.gaps.take()))
     }
 
     /// Ends it.

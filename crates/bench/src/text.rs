@@ -95,11 +95,11 @@ impl Report {
             latency.p999,
             latency.max,
         );
-        if let Some(calm) = load.calm_us {
+        if let Some(calm) = load.waits.calm_us {
             let _ = writeln!(
                 text,
                 "of these, the {:.1} % that came back while both threads ran and packets were sent in time: p50 {:.1}, p99 {:.1}, p99.9 {:.1}, most {:.1} us",
-                load.calm_share * 100.0,
+                load.waits.calm_share * 100.0,
                 calm.p50,
                 calm.p99,
                 calm.p999,
@@ -107,8 +107,8 @@ impl Report {
             );
         }
         for (which, us) in [
-            ("", load.stand_in_us),
-            (", while both threads ran and packets were sent in time", load.stand_in_calm_us),
+            ("", load.waits.stand_in_us),
+            (", while both threads ran and packets were sent in time", load.waits.stand_in_calm_us),
         ] {
             let Some(us) = us else { continue };
             let _ = writeln!(
@@ -285,8 +285,9 @@ fn growth_table(rates: &PfcpRates, text: &mut String) {
 }
 
 fn control_line(control: Control) -> String {
-    let Control { changes_per_s, ratio_to_quiet: Spread { min, median, max }, quiet_turn, changed_turn } =
-        control;
+    let Control {
+        changes_per_s, ratio_to_quiet: Spread { min, median, max }, quiet_turn, changed_turn, ..
+    } = control;
     format!(
         "{changes_per_s} sessions changed a second: {median:.3} of the rate without ({min:.3} to {max:.3}); \
          999 of 1,000 turns of the worker take {:.1} us at most, without changes {:.1} us\n",

@@ -1,7 +1,7 @@
 //! What is asked of the engine beside what was measured, missed or not.
 
 use super::Results;
-use crate::report::{Latency, Load, Report};
+use crate::report::{Latency, Report, Waits};
 use std::fmt::Write;
 
 /// What a figure may be.
@@ -116,7 +116,8 @@ fn memory(report: &Report) -> Vec<Asked> {
 
 fn control(report: &Report) -> Vec<Asked> {
     let Some(control) = &report.control else { return vec![] };
-    let later = control.changed_turn.p99_9_us - control.quiet_turn.p99_9_us;
+    let of_one = control.changed_turn.p99_9_us - control.quiet_turn.p99_9_us;
+    let later = control.longer_p99_9_us.map_or(of_one, |longer| longer.median);
     vec![
         figure(
             format!("while {} sessions change a second, of the rate", control.changes_per_s),
@@ -131,9 +132,8 @@ fn control(report: &Report) -> Vec<Asked> {
 fn latency(report: &Report) -> Vec<Asked> {
     let is_asked = |point: &&Report| point.load.as_ref().is_some_and(|load| load.load == LOAD);
     let Some(point) = report.points.iter().find(is_asked) else { return vec![] };
-    let Some(Load { calm_us: Some(calm), stand_in_calm_us, calm_share, .. }) = point.load else {
-        return vec![];
-    };
+    let Some(load) = &point.load else { return vec![] };
+    let Waits { calm_us: Some(calm), stand_in_calm_us, calm_share, .. } = &load.waits else { return vec![] };
     let beside = |pick: fn(&Latency) -> f64| {
         stand_in_calm_us.as_ref().map(|us| ("a stand-in that only waits", pick(us)))
     };
@@ -148,7 +148,7 @@ fn latency(report: &Report) -> Vec<Asked> {
             LOAD * 100.0,
             calm_share * 100.0
         );
-        Asked { beside: beside(pick), ..figure(what, (AtMost(most), " us"), Some(pick(&calm))) }
+        Asked { beside: beside(pick), ..figure(what, (AtMost(most), " us"), Some(pick(calm))) }
     };
     vec![figure("p50", 15.0, |us| us.p50), figure("p99.9", 69.0, |us| us.p999)]
 }

@@ -180,7 +180,7 @@ unusual, takes the long way through the other nodes. In the drawing each node's 
         let text = format!(
             "## Latency\n\nOne worker between two rings, the generator on another CPU. Rate without loss: **{rate} Mpps**. \
              In the same process: bare loop {} Mpps, floor {} Mpps; ratio {}.\n\n\
-             ![Latency over load](latency.svg)\n\n| load | Mpps | mean us | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator | both there | p50 us | p99.9 us | most us | stand-in, p99.9 us | both there |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+             ![Latency over load](latency.svg)\n\n| load | Mpps | mean us | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator | both there | p50 us | p99.9 us | most us | stand-in, p99.9 us | both there | held up: worker, stand-in |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             number(report.bare_mpps_per_core, 2),
             number(report.floor_mpps_per_core, 2),
             spread(report.spread.map(|spread| spread.ratio), 3),
@@ -191,10 +191,12 @@ unusual, takes the long way through the other nodes. In the drawing each node's 
         };
         for point in &report.points {
             let (Some(latency), Some(load)) = (point.latency_us, point.load.as_ref()) else { continue };
-            let calm = |pick: fn(&Latency) -> f64| number(load.calm_us.as_ref().map(pick), 1);
+            // Reports of one trial have no spread.
+            let p999 = |of: Option<Spread>, one: String| of.map_or(one, |of| spread(Some(of), 1));
+            let calm = |pick: fn(&Latency) -> f64| number(load.waits.calm_us.as_ref().map(pick), 1);
             let _ = writeln!(
                 text,
-                "| {:.0} % | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.4} % | {:.0} us, {:.0} us | {:.1} % | {} | {} | {} | {} | {} |",
+                "| {:.0} % | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.4} % | {:.0} us, {:.0} us | {:.1} % | {} | {} | {} | {} | {} | {:.2} %, {:.2} % |",
                 load.load * 100.0,
                 number(point.mpps_per_core, 2),
                 number(latency.mean, 1),
@@ -205,15 +207,20 @@ unusual, takes the long way through the other nodes. In the drawing each node's 
                 point.loss.unwrap_or_default() * 100.0,
                 load.worker_gap_us,
                 load.generator_gap_us,
-                load.calm_share * 100.0,
+                load.waits.calm_share * 100.0,
                 calm(|calm| calm.p50),
-                calm(|calm| calm.p999),
+                p999(load.waits.calm_p999_us, calm(|calm| calm.p999)),
                 calm(|calm| calm.max),
-                number(load.stand_in_us.map(|us| us.p999), 1),
-                number(load.stand_in_calm_us.map(|us| us.p999), 1),
+                number(load.waits.stand_in_us.map(|us| us.p999), 1),
+                p999(
+                    load.waits.stand_in_calm_p999_us,
+                    number(load.waits.stand_in_calm_us.map(|us| us.p999), 1)
+                ),
+                load.worker_held * 100.0,
+                load.waits.stand_in_held * 100.0,
             );
         }
-        text += "\n\"Away\" is the longest time a thread was not running at all, because the kernel or the hypervisor had given its CPU to another: no latency can be less than that for the packets it met. \"Both there\" is the share of the packets that came back in milliseconds in which neither thread was away for 100 us and the generator sent no packet that late, and which began when ten times as long as one was away had passed since, or a millisecond since the generator was late; the figures behind it are of these packets alone. The stand-in has the worker's CPU in turns with it, takes packets, waits as long as the worker takes for so many at its rate without loss, and gives them back: it has no tables, so what a packet takes through it is what rings, generator, queueing and the machine take.\n\nPublished, one way:\n\n";
+        text += "\n\"Away\" is the longest time a thread was not running at all, because the kernel or the hypervisor had given its CPU to another: no latency can be less than that for the packets it met. \"Both there\" is the share of the packets that came back in milliseconds in which neither thread was away for 100 us and the generator sent no packet that late, and which began when ten times as long as one was away had passed since, or a millisecond since the generator was late; the figures behind it are of these packets alone. The stand-in has the worker's CPU in turns with it, takes packets, waits as long as the worker takes for so many at its rate without loss, and gives them back: it has no tables, so what a packet takes through it is what rings, generator, queueing and the machine take. \"Held up\" is the share of the time in turns of 20 to 100 us, longer than a full vector takes: timers and other interrupts of the kernel and of the hypervisor, which are no absence yet. Where one packet in 1,000 comes in such a turn, p99.9 is the machine's.\n\nPublished, one way:\n\n";
         LATENCY.iter().for_each(|(system, figure)| _ = writeln!(text, "* {system}: {figure}"));
         Some(text + "\n" + &notes([report]))
     }

@@ -26,9 +26,11 @@ const CHANGES_PER_S: u32 = 10_000;
 struct Times {
     quiet: Vec<f64>,
     score: Score,
+    /// How long turns took, by trial: without changes, and with them.
+    turns: [Vec<TurnLengths>; 2],
 }
 
-/// How long turns of the worker took, in nanoseconds: without changes, and with them.
+/// How long turns of the worker took in a trial, in nanoseconds: without changes, and with them.
 type Turns = [Histogram<u64>; 2];
 
 /// Digits of a turn's length that count.
@@ -52,10 +54,6 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     field.product.warm();
     let mut changer = Changer::new(plan)?;
     let times = changer.take_turns(&mut field, plan)?;
-    let turns = changer.turns.each_ref().map(|turns| {
-        let us = |quantile| rounded(turns.value_at_quantile(quantile) as f64 / 1e3);
-        TurnLengths { p50_us: us(0.5), p99_us: us(0.99), p99_9_us: us(0.999) }
-    });
     report.compared = field.sampler.compared();
     let packets = changer.packets;
     runnable.account(&mut report, packets)?;
@@ -63,14 +61,37 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let ratios: Vec<f64> = times.quiet.iter().zip(changed).map(|(quiet, changed)| quiet / changed).collect();
     let ratio_to_quiet = Spread::of(&ratios).context("interrupted before there was anything to report")?;
     report.score(&times.score, &memory);
-    let [quiet_turn, changed_turn] = turns;
-    report.control = Some(Control { changes_per_s: CHANGES_PER_S, ratio_to_quiet, quiet_turn, changed_turn });
+    report.control = Some(control(ratio_to_quiet, &times.turns).context("no turn was timed")?);
     report.notes.push(
         "the rate, and its ratio to the bare loop, are those of rounds with changes; nodes are those of all rounds"
             .to_owned(),
     );
     report.notes.push("any of the subscribers' sessions is changed, most of which are idle".to_owned());
     Ok(report)
+}
+
+fn control(ratio_to_quiet: Spread, [quiet, changed]: &[Vec<TurnLengths>; 2]) -> Option<Control> {
+    let longer: Vec<f64> =
+        changed.iter().zip(quiet).map(|(one, other)| one.p99_9_us - other.p99_9_us).collect();
+    Some(Control {
+        changes_per_s: CHANGES_PER_S,
+        ratio_to_quiet,
+        quiet_turn: middle(quiet)?,
+        changed_turn: middle(changed)?,
+        longer_p99_9_us: Spread::of(&longer),
+    })
+}
+
+/// Of several trials, the one whose p99.9 stands in the middle.
+fn middle(trials: &[TurnLengths]) -> Option<TurnLengths> {
+    let mut sorted = trials.to_vec();
+    sorted.sort_by(|one, other| one.p99_9_us.total_cmp(&other.p99_9_us));
+    sorted.get(sorted.len() / 2).copied()
+}
+
+fn lengths(turns: &Histogram<u64>) -> TurnLengths {
+    let us = |quantile| rounded(turns.value_at_quantile(quantile) as f64 / 1e3);
+    TurnLengths { p50_us: us(0.5), p99_us: us(0.99), p99_9_us: us(0.999) }
 }
 
 /// Changes any session, whichever: most are idle, as in a network.
@@ -106,6 +127,10 @@ impl Changer {
             let [floor, bare, quiet, changed] = self.trial(field, (plan.trial(), &mut times.score))?;
             let median = |rounds: &[f64]| Spread::of(rounds).map(|spread| spread.median);
             times.quiet.extend(median(&quiet));
+            for (all, turns) in times.turns.iter_mut().zip(&mut self.turns) {
+                all.push(lengths(turns));
+                turns.clear();
+            }
             for (all, one) in times.score.times_ns.iter_mut().zip([floor, bare, changed]) {
                 all.extend(median(&one));
             }

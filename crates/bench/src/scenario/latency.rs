@@ -1,15 +1,17 @@
 //! `latency`: the rate without loss, and how long packets take at shares of it.
 
+mod loads;
+
 use crate::beside::Beside;
 use crate::contest::Score;
 use crate::gaps::GAP_US;
-use crate::generator::{Generator, Trial};
+use crate::generator::Generator;
 use crate::link::{DEPTH, End, pair};
 use crate::meter::Rack;
 use crate::plan::Plan;
 use crate::product::{Memory, Population, Product, memory_use};
-use crate::report::{Latency, Load, Report, nodes};
-use crate::search::{Bench, Found, STRETCH};
+use crate::report::{Load, Report, nodes};
+use crate::search::{Bench, Found};
 use crate::spread::{Spread, rounded};
 use crate::stand_in::StandIn;
 use crate::station::Station;
@@ -17,21 +19,17 @@ use crate::{contest, interrupt, machine};
 use anyhow::{Context, bail};
 use dataplane::Counters;
 use dpdk::Mempool;
-use hdrhistogram::Histogram;
+use loads::{Loads, as_load};
 use std::time::Duration;
 
 /// Packets of each pool.
 const PACKETS: u32 = 32_767;
 /// Pools: the generator's, the worker's and the yardsticks'.
 const POOLS: usize = 3;
-/// Loads, as shares of the rate without loss.
-const LOADS: [f64; 6] = [0.1, 0.3, 0.5, 0.7, 0.8, 0.9];
 /// A search that finds nothing at all counts as this, beside the bare loop.
 const RATE_MIN_MPPS: f64 = 1e-3;
 /// The load whose latency stands for the whole.
 const USUAL: f64 = 0.5;
-/// Where both threads ran for less of the packets, nothing is said of these alone.
-const CALM_MIN: f64 = 0.1;
 /// Of the duration, for the searches; the rest is for the loads.
 const SEARCH_SHARE: f64 = 0.55;
 /// Of the duration, for the yardsticks: a stretch after each search.
@@ -69,7 +67,10 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let cycles = report.cycles_per_packet.unwrap_or_default();
     let pool = memory.pools.get(1).context("no pool was made")?;
     let mut stand_in = StandIn::start((memory.eal, pool), *worker, cycles)?;
-    report.points = loads((&mut bench, &mut stand_in), plan, &report)?;
+    let length = plan.duration.mul_f64(1.0 - SEARCH_SHARE - YARDSTICK_SHARE);
+    let (points, of_loads) =
+        Loads { bench: &mut bench, stand_in: &mut stand_in, turns: plan.trials }.all(length, &report)?;
+    report.points = points;
     stand_in.stop()?;
     if searched.generator_bound {
         // What was found is the generator's rate; `zero_loss_mpps` says how far it got.
@@ -77,9 +78,10 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     }
     let usual = report.points.iter().find(|point| point.load.as_ref().is_some_and(|load| load.load == USUAL));
     report.latency_us = usual.and_then(|point| point.latency_us);
-    let of_usual = usual.and_then(|point| point.load.as_ref());
-    let whole = load(USUAL, searched.and(bench.found), bench.hz);
-    report.load = Some(Load { zero_loss_mpps: Some(zero_loss), ..whole.with_latencies(of_usual) });
+    let waits =
+        usual.and_then(|point| point.load.as_ref()).map(|load| load.waits.clone()).unwrap_or_default();
+    let whole = as_load(USUAL, searched.and(of_loads), bench.hz);
+    report.load = Some(Load { zero_loss_mpps: Some(zero_loss), waits, ..whole });
     report.loss = Some(0.0);
     report.interrupted = interrupt::asked();
     account(&mut report, bench, &counted)?;
@@ -125,85 +127,6 @@ fn search(bench: &mut Bench, plan: &Plan, pool: &Mempool) -> anyhow::Result<(Vec
     bar.finish_and_clear();
     let score = beside.score(&rates.iter().map(|mpps| 1e3 / mpps.max(RATE_MIN_MPPS)).collect::<Vec<f64>>());
     Ok((rates, score))
-}
-
-/// A point for each load, at which worker and stand-in have their turns.
-fn loads(
-    (bench, stand_in): (&mut Bench, &mut StandIn),
-    plan: &Plan,
-    whole: &Report,
-) -> anyhow::Result<Vec<Report>> {
-    let zero_loss = whole.mpps_per_core.unwrap_or_default();
-    let length = plan.duration.mul_f64(1.0 - SEARCH_SHARE - YARDSTICK_SHARE) / LOADS.len() as u32;
-    let bar = contest::progress(length * LOADS.len() as u32, "latency at shares of it");
-    let mut all = Found::default();
-    let mut points = Vec::new();
-    for share in LOADS {
-        if interrupt::asked() || zero_loss <= 0.0 {
-            break;
-        }
-        let (pps, half) = (zero_loss * 1e6 * share, (length / 2).min(LONGEST_TRIAL));
-        let (trial, absent) = bench.trial(pps, half)?;
-        bench.station.rest(true);
-        let other = stand_in.trial(&mut bench.generator, pps, half)?;
-        bench.station.rest(false);
-        let found = Found {
-            late: trial.lateness.value_at_quantile(0.99),
-            generator_bound: trial.stretch > STRETCH,
-            ..std::mem::take(&mut bench.found)
-        };
-        all = all.and(found);
-        let mut point = whole.clone();
-        point.has_no_rate();
-        point.set_rate(zero_loss * share);
-        // A generator that cannot keep up, though nobody took its CPU, measures itself.
-        let is_the_engines = absent || !found.generator_bound;
-        point.latency_us = is_the_engines.then(|| latency(&trial.latency, bench.hz));
-        point.loss = Some(trial.lost() as f64 / trial.offered.max(1) as f64);
-        let calm_us = calm(&trial, bench.hz).filter(|_| is_the_engines);
-        point.load = Some(Load {
-            calm_us,
-            calm_share: calm_share(&trial),
-            stand_in_us: Some(latency(&other.latency, bench.hz)),
-            stand_in_calm_us: calm(&other, bench.hz),
-            ..load(share, found, bench.hz)
-        });
-        points.push(point);
-        bar.inc(length.as_millis() as u64);
-    }
-    bar.finish_and_clear();
-    bench.found = all;
-    Ok(points)
-}
-
-/// What was found, in the units of a report.
-fn load(share: f64, found: Found, hz: u64) -> Load {
-    Load {
-        load: share,
-        offered_packets: found.offered,
-        zero_loss_mpps: None,
-        generator_bound: found.generator_bound,
-        generator_late_us_p99: us(found.late, hz),
-        generator_gap_us: us(found.generator_gap, hz),
-        worker_gap_us: us(found.worker_gap, hz),
-        generator_away: rounded(found.generator_away as f64 / found.cycles.max(1) as f64),
-        worker_away: rounded(found.worker_away as f64 / found.cycles.max(1) as f64),
-        void_trials: found.void,
-        calm_us: None,
-        calm_share: 0.0,
-        stand_in_us: None,
-        stand_in_calm_us: None,
-    }
-}
-
-/// Of all packets, those that came back while both threads ran.
-fn calm_share(trial: &Trial) -> f64 {
-    rounded(trial.calm.len() as f64 / trial.received.max(1) as f64)
-}
-
-/// Of these, where they are enough.
-fn calm(trial: &Trial, hz: u64) -> Option<Latency> {
-    (calm_share(trial) >= CALM_MIN).then(|| latency(&trial.calm, hz))
 }
 
 /// Stops the worker, and compares its books with the generator's.
@@ -266,12 +189,4 @@ fn remarks(report: &Report) -> Vec<String> {
         ));
     }
     notes
-}
-
-fn us(cycles: u64, hz: u64) -> f64 {
-    rounded(cycles as f64 * 1e6 / hz as f64)
-}
-
-fn latency(histogram: &Histogram<u64>, hz: u64) -> Latency {
-    Latency::of(histogram, hz as f64 / 1e6)
 }
