@@ -55,9 +55,11 @@ impl<B: Buffer> Node<B> for Flow {
 /// nothing does, so that bodies take the usual way; where it `may_ask` for nothing, the flags alone.
 #[inline]
 pub(super) fn beginning(packet: &[u8], may_ask: bool) -> Beginning {
-    if !may_ask && is_of_no_handshake(packet) {
-        return Beginning::Nothing;
-    }
+    if !may_ask && is_of_no_handshake(packet) { Beginning::Nothing } else { read(packet) }
+}
+
+#[inline(never)]
+fn read(packet: &[u8]) -> Beginning {
     let Ok(found) = FiveTuple::parse(packet) else { return Beginning::Request };
     let segment = packet.get(found.upper..found.total).map(tcp::Segment::parse);
     match segment {
@@ -70,15 +72,14 @@ pub(super) fn beginning(packet: &[u8], may_ask: bool) -> Beginning {
     }
 }
 
-/// Of a usual segment, that it is no SYN: whole, over IPv4 without options.
+/// Of a usual segment, that it is no SYN: whole, over IPv4 without options. All known connections' packets are asked.
 #[inline]
 fn is_of_no_handshake(packet: &[u8]) -> bool {
     const FLAGS: usize = ipv4::LENGTH + 13;
-    packet.first_chunk::<{ FLAGS + 1 }>().is_some_and(|header| {
-        header[0] == 0x45
-            && header[6] & 0x3f == 0
-            && header[7] == 0
-            && header[9] == protocol::TCP
-            && header[FLAGS] & tcp::flag::SYN == 0
-    })
+    const USUAL: u64 = u64::from_le_bytes([0x45, 0, 0, 0, 0, 0, 0, 0]);
+    const MATTERS: u64 = u64::from_le_bytes([0xff, 0, 0, 0, 0, 0, 0x3f, 0xff]);
+    let Some(header) = packet.first_chunk::<{ FLAGS + 1 }>() else { return false };
+    let front = header.first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets));
+    let others = header[9] ^ protocol::TCP | header[FLAGS] & tcp::flag::SYN;
+    (front ^ USUAL) & MATTERS | u64::from(others) == 0
 }

@@ -129,7 +129,7 @@ impl Flows {
         &mut self,
         place: Place<'_>,
         now_ns: u64,
-        begins: impl FnOnce(bool) -> Beginning,
+        begins: impl Fn(bool) -> Beginning,
     ) -> Option<(StepIndex, u32)> {
         if let Some(half) = self.blocks.foreseen(place.likely)
             && half.is(place.key)
@@ -138,7 +138,7 @@ impl Flows {
             if half.seen != tick(now_ns) {
                 half.seen = tick(now_ns);
             }
-            match half.step(place.circumstances, place.direction, place.key) {
+            match half.step(place.circumstances, place.direction, place.key, &begins) {
                 Found::Step(step, generation) => return Some((step, generation)),
                 Found::Nothing => return None,
                 Found::More => {}
@@ -153,7 +153,7 @@ impl Flows {
         &mut self,
         place: Place<'_>,
         now_ns: u64,
-        begins: impl FnOnce(bool) -> Beginning,
+        begins: impl Fn(bool) -> Beginning,
     ) -> Option<(StepIndex, u32)> {
         let at = self.blocks.place_of(place.likely).filter(|at| self.blocks.get(*at).is(place.key));
         let at = at.or_else(|| self.search(place))?;

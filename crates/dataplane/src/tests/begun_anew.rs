@@ -189,18 +189,20 @@ fn an_answer_that_comes_twice_changes_nothing() {
     connection.check();
 }
 
-/// RFC 7413: what comes with the SYN counts once the server has taken it.
+/// RFC 7413: what comes with the SYN counts once the server has taken it, however much that is.
 #[test]
 fn a_request_that_comes_with_the_syn_is_of_the_new_connection() {
-    let mut connection = of_service_1();
-    let request = say_hello("two.example");
-    connection.numbers = (AGAIN.0 - 1, 0);
-    connection.send(flag::SYN, &request, 2);
-    connection.numbers = (AGAIN.0 + request.len() as u32, AGAIN.1 - 1);
-    connection.answer_with(SYN_ACK, b"", 2);
-    connection.numbers.1 = AGAIN.1;
-    connection.answer(2);
-    connection.check();
+    let hello = say_hello("two.example");
+    for request in [hello.clone(), [hello, vec![7; 1_000]].concat()] {
+        let mut connection = of_service_1();
+        connection.numbers = (AGAIN.0 - 1, 0);
+        connection.send(flag::SYN, &request, 2);
+        connection.numbers = (AGAIN.0 + request.len() as u32, AGAIN.1 - 1);
+        connection.answer_with(SYN_ACK, b"", 2);
+        connection.numbers.1 = AGAIN.1;
+        connection.answer(2);
+        connection.check();
+    }
 }
 
 /// Whose flow it is not says nothing of it, neither in the other's name nor in its own.

@@ -34,13 +34,10 @@ pub(super) const CLASS: u8 = 1;
 /// Each packet of the user may begin with a request of another application.
 const REQUESTS: u8 = 2;
 /// Each packet may be of a handshake, with which a connection begins anew.
-pub(super) const HANDSHAKES: u8 = 4;
+const HANDSHAKES: u8 = 4;
 /// All of these.
 pub(super) const LOOKS: u8 = CLASS | REQUESTS | HANDSHAKES;
 const _: () = assert!(LOOKS ^ said::BITS == u8::MAX, "an octet for both");
-/// Bytes of a handshake's segment behind the shortest headers, at most: options of IP and TCP. What comes with a SYN (RFC 7413) may
-/// make it longer; most packets are longer than this, and need not be looked at.
-const HANDSHAKE_MAX: usize = 80;
 
 /// What may begin with a packet of a flow that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +56,17 @@ pub(crate) struct Circumstances {
     /// QFI in the low octet, port in the high one.
     pub(crate) arrival: u16,
     pub(crate) class: u8,
-    /// Bytes of the packet: no part of what the verdict is for, but they tell which may ask for another, see [`REQUESTS`] and
-    /// [`HANDSHAKES`].
+    /// Bytes of the packet: no part of what the verdict is for, but they tell which may ask for another, see [`REQUESTS`].
     pub(crate) bytes: u16,
 }
 
 impl Circumstances {
-    /// Whether a packet of this flow is short enough for a handshake.
+    /// Whether a packet of this flow, which `looks` at so much, is the user's and long enough for a request.
     #[inline]
-    pub(super) const fn may_shake_hands(&self, key: &FlowKey) -> bool {
-        self.bytes as usize <= key.headers_min() + HANDSHAKE_MAX
+    pub(super) const fn may_ask(&self, looks: u8, direction: Direction, key: &FlowKey) -> bool {
+        looks & REQUESTS != 0
+            && matches!(direction, Direction::Uplink)
+            && self.bytes as usize >= key.headers_min() + REQUEST_MIN
     }
 }
 
@@ -136,7 +134,7 @@ impl Flow {
         &mut self,
         other: Circumstances,
         direction: Direction,
-        begins: impl FnOnce(bool) -> Beginning,
+        begins: impl Fn(bool) -> Beginning,
     ) -> bool {
         self.arrivals[direction as usize] == other.arrival && self.agrees(other, direction, begins)
     }
@@ -146,13 +144,11 @@ impl Flow {
         &mut self,
         other: Circumstances,
         direction: Direction,
-        begins: impl FnOnce(bool) -> Beginning,
+        begins: impl Fn(bool) -> Beginning,
     ) -> bool {
         let is_of_class = self.looks & CLASS == 0 || self.classes[direction as usize] == other.class;
-        let may_ask = self.looks & REQUESTS != 0
-            && direction == Direction::Uplink
-            && usize::from(other.bytes) >= self.key.headers_min() + REQUEST_MIN;
-        let may_shake_hands = self.looks & HANDSHAKES != 0 && other.may_shake_hands(&self.key);
+        let may_ask = other.may_ask(self.looks, direction, &self.key);
+        let may_shake_hands = self.looks & HANDSHAKES != 0;
         let begins = (may_ask || may_shake_hands)
             && match begins(may_ask) {
                 Beginning::Nothing => false,

@@ -1,7 +1,7 @@
 //! How a flow lies in memory. Nearly all are of TCP or UDP over IPv4 and take one cell of their session's, on its line of either
 //! direction: these fit half a cache line. Others take a whole one, the second half for what the first has no room for.
 
-use super::entry::{CLASS, Circumstances, Flow, HANDSHAKES, LOOKS};
+use super::entry::{Beginning, CLASS, Circumstances, Flow, LOOKS};
 use crate::content::Detected;
 use crate::state::cells;
 use crate::state::flow_key::{FlowKey, Form, KIND_BITS, KIND_UNUSED};
@@ -87,9 +87,16 @@ impl Half {
         (self.addresses ^ addresses) | (self.ports ^ ports) >> KIND_BITS | form as u64 == 0
     }
 
-    /// The step of one without a second half, and the generation of its rules.
+    /// The step of one without a second half, and the generation of its rules. What `begins` with the packet is asked where that
+    /// matters; no such flow looks at the traffic class.
     #[inline(always)]
-    pub(super) fn step(&self, packet: Circumstances, direction: Direction, key: &FlowKey) -> Found {
+    pub(super) fn step(
+        &self,
+        packet: Circumstances,
+        direction: Direction,
+        key: &FlowKey,
+        begins: impl Fn(bool) -> Beginning,
+    ) -> Found {
         let known = match direction {
             Direction::Uplink => self.stands & UP != 0,
             Direction::Downlink => self.stands & DOWN != 0,
@@ -98,7 +105,7 @@ impl Half {
             return Found::Nothing;
         }
         let looks = self.looks & LOOKS;
-        if looks != 0 && (looks != HANDSHAKES || packet.may_shake_hands(key)) {
+        if looks != 0 && begins(packet.may_ask(looks, direction, key)) != Beginning::Nothing {
             return Found::More;
         }
         Found::Step(StepIndex::new(self.stands & CELL, direction as u32), self.generation)
@@ -318,7 +325,7 @@ mod tests {
 
         /// A half is found by its own key and no other, and says what the flow does; the second one of a whole is never found.
         #[test]
-        fn a_half_says_what_its_flow_does(flow in flows(), other in flows(), bytes: u16) {
+        fn a_half_says_what_its_flow_does(flow in flows(), other in flows(), begins: bool) {
             let (packed, arrival) = (Packed::new(&flow), flow.arrivals[0]);
             let keys = [flow.key, other.key];
             let Packed::Half(half) = packed else {
@@ -328,14 +335,15 @@ mod tests {
                 return Ok(());
             };
             prop_assert_eq!(keys.map(|key| half.is(&key)), keys.map(|key| key == flow.key));
-            let packet = Circumstances { arrival, class: 0, bytes };
-            let found = half.step(packet, Direction::Uplink, &flow.key);
+            let packet = Circumstances { arrival, ..Circumstances::default() };
+            let begins = |_| if begins { Beginning::Connection } else { Beginning::Nothing };
+            let found = half.step(packet, Direction::Uplink, &flow.key, begins);
             match found {
                 Found::Step(step, generation) => prop_assert_eq!((step, generation), (flow.steps[0], flow.generation)),
                 Found::Nothing => prop_assert_eq!(flow.steps[0], StepIndex::NONE),
-                Found::More => prop_assert!(flow.looks & LOOKS != 0),
+                Found::More => prop_assert!(flow.looks & LOOKS != 0 && begins(false) == Beginning::Connection),
             }
-            let elsewhere = half.step(Circumstances { arrival: !arrival, ..packet }, Direction::Uplink, &flow.key);
+            let elsewhere = half.step(Circumstances { arrival: !arrival, ..packet }, Direction::Uplink, &flow.key, begins);
             prop_assert!(matches!(elsewhere, Found::Nothing));
         }
     }
