@@ -140,6 +140,27 @@ pub(crate) struct Services {
     pub(crate) undetected_flows_per_s: f64,
     /// Flows that had to give way to others before it was known, of all.
     pub(crate) displaced_flows: u64,
+    /// The same with fewer flows that open; with all rules alone.
+    #[serde(default)]
+    pub(crate) at_flow_rate: Option<AtFlowRate>,
+}
+
+/// Services where hardly more flows open in a second than are asked for, however many packets pass meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AtFlowRate {
+    /// New flows in a second of the worker's time.
+    pub(crate) flows_per_s: f64,
+    /// Of the packets, those that open flows.
+    pub(crate) opening_share: f64,
+    pub(crate) mpps_per_core: Option<f64>,
+    pub(crate) ratio_to_forward: Spread,
+}
+
+impl Services {
+    /// New flows in a second of the worker's time.
+    pub(crate) fn flows_per_s(&self) -> f64 {
+        self.detected_flows_per_s + self.undetected_flows_per_s
+    }
 }
 
 /// What `steering` adds: how packets get to the workers that own their users, and what that costs.

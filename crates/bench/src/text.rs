@@ -297,10 +297,14 @@ fn control_line(control: Control) -> String {
 
 fn services_line(services: &Services) -> String {
     let Services { ratio_to_forward: Spread { min, median, max }, forward_mpps_per_core, .. } = services;
-    let flows = services.detected_flows_per_s + services.undetected_flows_per_s;
+    let flows = services.flows_per_s();
+    let fewer = services.at_flow_rate.map_or(String::new(), |fewer| {
+        let Spread { min, median, max } = fewer.ratio_to_forward;
+        format!("with {:.0} new flows a second, {median:.3} ({min:.3} to {max:.3})\n", fewer.flows_per_s)
+    });
     format!(
         "{median:.3} of the rate without services, which is {forward_mpps_per_core:.2} Mpps ({min:.3} to {max:.3}); \
-         {flows:.0} new flows a second, {:.0} of them of a known application\n",
+         {flows:.0} new flows a second, {:.0} of them of a known application\n{fewer}",
         services.detected_flows_per_s
     )
 }

@@ -165,11 +165,16 @@ fn services(report: &Report) -> Vec<Asked> {
     let (least, most) = (rules(points.first()), rules(points.last()));
     let with = format!("with {} content rules", report.rules);
     let grown = format!("from {least} to {most} content rules, slower by (beside `forward`)");
-    let mut all = vec![
-        figure(format!("{with}, of the rate without services"), (AtLeast(0.9), ""), ratio),
+    let fewer = report.services.as_ref().and_then(|services| services.at_flow_rate);
+    let mut all = vec![figure(format!("{with}, of the rate without services"), (AtLeast(0.9), ""), ratio)];
+    all.extend(fewer.map(|fewer| {
+        let what = format!("the same with {:.0} new flows a second", fewer.flows_per_s);
+        figure(what, (AtLeast(0.9), ""), Some(fewer.ratio_to_forward.median))
+    }));
+    all.extend([
         figure(format!("{with}, a core"), (AtLeast(8.0), " Mpps"), report.mpps_per_core),
         figure(grown, (AtMost(3.0), " %"), slower),
-    ];
+    ]);
     for packet in report.classification.iter().flat_map(|found| &found.first_packets) {
         let what = format!("first packet, that tells by {}", packet.by);
         all.push(figure(what, (AtMost(packet.asked_ns.into()), " ns"), Some(packet.ns.median)));

@@ -38,8 +38,19 @@ impl Results {
         let report = self.of("services").or_else(|| self.of("rules"))?;
         let classification = self.of("services").and_then(|report| report.classification.as_ref());
         let classification = classification.map_or(String::new(), first_packets);
+        let fewer = report.services.as_ref().and_then(|services| services.at_flow_rate);
+        let fewer = fewer.map_or(String::new(), |fewer| {
+            format!(
+                "Where {:.1} % of the packets open flows, {:.0} in a second: {} Mpps with {} content rules, {} of forward.\n\n",
+                fewer.opening_share * 100.0,
+                fewer.flows_per_s,
+                number(fewer.mpps_per_core, 2),
+                report.rules,
+                spread(Some(fewer.ratio_to_forward), 3)
+            )
+        });
         let difference = points.last().map_or(String::new(), |point| difference(point));
-        Some(text + "\n" + &difference + &classification + &notes([report]))
+        Some(text + "\n" + &fewer + &difference + &classification + &notes([report]))
     }
 
     /// Sessions that change while packets flow.
@@ -128,7 +139,7 @@ fn turn_table(control: &Control) -> String {
 
 fn row(text: &mut String, point: &Report) {
     let Some(services) = point.services.as_ref() else { return };
-    let flows = services.detected_flows_per_s + services.undetected_flows_per_s;
+    let flows = services.flows_per_s();
     let _ = writeln!(
         text,
         "| {} | {} | **{}** | {} | {:.2} | {} | {} | {} | {flows:.0}, {:.0} |",

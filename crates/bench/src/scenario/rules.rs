@@ -34,7 +34,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     report.notes.push(first.to_owned());
     if has_content && !interrupt::asked() {
         let plan = services::with_services(&half);
-        let points = services::points(&memory, &plan, "rules")?;
+        let points = services::points(&memory, &plan, ("rules", None))?.0;
         report.notes.extend(services::notes(&plan, &points));
         report.compared += points.iter().map(|point| point.compared).sum::<u64>();
         report.points.extend(points);

@@ -12,7 +12,7 @@ use crate::meter::Rack;
 use crate::plan::Plan;
 use crate::product::{Memory, Population};
 use crate::replay::Replay;
-use crate::report::{Report, Services};
+use crate::report::{AtFlowRate, Report, Services};
 use crate::setup::{ENDPOINTS, PDRS_MIN};
 use crate::spread::{Spread, rounded};
 use anyhow::{Context, bail};
@@ -30,6 +30,8 @@ const POINTS: [u32; 4] = [0, 100, 1_000, 10_000];
 pub(crate) const SERVICE_PDRS: u32 = PDRS_MIN + 10;
 /// Share of the packets that open flows.
 pub(crate) const SERVICE_OPENING: f64 = 0.10;
+/// New flows a second that are asked of a worker. At 10 Mpps a tenth of the packets opens twice as many.
+const FLOWS_PER_S: f64 = 100_000.0;
 /// Packets before a point is measured, for each flow that is open: rules have changed, and flows are looked at anew.
 const SETTLING: usize = 2;
 /// One round of each runner at least, of the yardsticks too.
@@ -44,9 +46,10 @@ pub(super) const POOLS: usize = 3;
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let memory = Memory::new(POOLS, PACKETS)?;
     let _thread = memory.eal.register_thread()?;
-    let points = points(&memory, plan, "services")?;
+    let (points, at_flow_rate) = points(&memory, plan, ("services", Some(FLOWS_PER_S)))?;
     let last = points.last().cloned().context("nothing was measured")?;
-    let mut report = Report { points, ..last };
+    let services = last.services.clone().map(|services| Services { at_flow_rate, ..services });
+    let mut report = Report { points, services, ..last };
     report.notes = notes(plan, &report.points);
     if !interrupt::asked() {
         report.classification = Some(first_packets::measure(plan)?);
@@ -61,11 +64,16 @@ pub(super) fn with_services(plan: &Plan) -> Plan {
     Plan { profile, pdrs: SERVICE_PDRS, services: true, ..plan.clone() }
 }
 
-/// A point for each number of content rules up to the plan's.
+/// A point for each number of content rules up to the plan's; and where so many new flows a second are asked for, the last one anew with
+/// about as many.
 ///
 /// # Errors
 /// Sessions or rules that are not taken, packets that are missing or wrong; an interruption before there is a point.
-pub(super) fn points(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<Vec<Report>> {
+pub(super) fn points(
+    memory: &Memory,
+    plan: &Plan,
+    (scenario, flows_per_s): (&str, Option<f64>),
+) -> anyhow::Result<(Vec<Report>, Option<AtFlowRate>)> {
     let plain = Plan { pdrs: PDRS_MIN, services: false, ..plan.clone() };
     let pools = memory.pools.get(..POOLS);
     let Some([first, second, third]) = pools else { bail!("{POOLS} pools were asked for") };
@@ -92,7 +100,13 @@ pub(super) fn points(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Re
             break;
         }
     }
-    Ok(points)
+    let last = points.last().zip(flows_per_s).filter(|_| !interrupt::asked());
+    let at_flow_rate =
+        match last.and_then(|(last, asked)| Some((last.services.as_ref()?.flows_per_s(), asked))) {
+            Some((flows, asked)) if flows > asked => Some(trio.at_flow_rate(memory, &part, asked / flows)?),
+            _ => None,
+        };
+    Ok((points, at_flow_rate))
 }
 
 /// What a reader must know of the points.
@@ -215,6 +229,21 @@ impl Trio<'_> {
         Ok(report)
     }
 
+    /// With all rules and fewer flows that open. They are some more a second than `share` of what they were, as the rate grows.
+    fn at_flow_rate(&mut self, memory: &Memory, plan: &Plan, share: f64) -> anyhow::Result<AtFlowRate> {
+        let opening_share = plan.profile.opening * share;
+        let flows = [self.plain.rack.flows(), self.services.rack.flows(), self.yard.rack.flows()];
+        flows.into_iter().flatten().for_each(|flows| flows.set_opening(opening_share));
+        let point = self.point(memory, plan, "services")?;
+        let services = point.services.as_ref().context("nothing was measured")?;
+        Ok(AtFlowRate {
+            flows_per_s: services.flows_per_s(),
+            opening_share: rounded(opening_share),
+            mpps_per_core: point.mpps_per_core,
+            ratio_to_forward: services.ratio_to_forward,
+        })
+    }
+
     /// Runs until both have met most of the flows that are open under the rules in force now.
     fn settle(&mut self, plan: &Plan) -> anyhow::Result<()> {
         let spinner = spinner(format!("flows meet {} content rules", plan.rules));
@@ -293,5 +322,6 @@ fn compared(scores: &Scores, (before, after): (ContentCounts, ContentCounts)) ->
         detected_flows_per_s: rounded((after.detected - before.detected) as f64 / seconds),
         undetected_flows_per_s: rounded((after.undetected - before.undetected) as f64 / seconds),
         displaced_flows: after.displaced - before.displaced,
+        at_flow_rate: None,
     })
 }

@@ -138,7 +138,7 @@ impl Flows {
             if half.seen != tick(now_ns) {
                 half.seen = tick(now_ns);
             }
-            match half.step(place.circumstances, place.direction, place.key, &begins) {
+            match half.step(place, &begins) {
                 Found::Step(step, generation) => return Some((step, generation)),
                 Found::Nothing => return None,
                 Found::More => {}

@@ -1,7 +1,8 @@
 //! How a flow lies in memory. Nearly all are of TCP or UDP over IPv4 and take one cell of their session's, on its line of either
 //! direction: these fit half a cache line. Others take a whole one, the second half for what the first has no room for.
 
-use super::entry::{Beginning, CLASS, Circumstances, Flow, LOOKS};
+use super::Place;
+use super::entry::{Beginning, CLASS, Flow, LOOKS};
 use crate::content::Detected;
 use crate::state::cells;
 use crate::state::flow_key::{FlowKey, Form, KIND_BITS, KIND_UNUSED};
@@ -90,22 +91,17 @@ impl Half {
     /// The step of one without a second half, and the generation of its rules. What `begins` with the packet is asked where that
     /// matters; no such flow looks at the traffic class.
     #[inline(always)]
-    pub(super) fn step(
-        &self,
-        packet: Circumstances,
-        direction: Direction,
-        key: &FlowKey,
-        begins: impl Fn(bool) -> Beginning,
-    ) -> Found {
+    pub(super) fn step(&self, packet: Place<'_>, begins: impl Fn(bool) -> Beginning) -> Found {
+        let Place { direction, circumstances, .. } = packet;
         let known = match direction {
             Direction::Uplink => self.stands & UP != 0,
             Direction::Downlink => self.stands & DOWN != 0,
         };
-        if !known || self.arrivals[direction as usize] != packet.arrival {
+        if !known || self.arrivals[direction as usize] != circumstances.arrival {
             return Found::Nothing;
         }
         let looks = self.looks & LOOKS;
-        if looks != 0 && begins(packet.may_ask(looks, direction, key)) != Beginning::Nothing {
+        if looks != 0 && begins(circumstances.may_ask(looks, direction, packet.key)) != Beginning::Nothing {
             return Found::More;
         }
         Found::Step(StepIndex::new(self.stands & CELL, direction as u32), self.generation)
@@ -265,7 +261,9 @@ fn first_half(flow: &Flow, stands: u32) -> Half {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Circumstances;
     use super::*;
+    use crate::state::blocks::FlowLine;
     use packet::five_tuple::FiveTuple;
     use packet::protocol::{ICMP, TCP, UDP};
     use proptest::prelude::*;
@@ -335,15 +333,21 @@ mod tests {
                 return Ok(());
             };
             prop_assert_eq!(keys.map(|key| half.is(&key)), keys.map(|key| key == flow.key));
-            let packet = Circumstances { arrival, ..Circumstances::default() };
+            let arriving = |arrival| Place {
+                key: &flow.key,
+                hash: 0,
+                likely: FlowLine::NONE,
+                direction: Direction::Uplink,
+                circumstances: Circumstances { arrival, ..Circumstances::default() },
+            };
             let begins = |_| if begins { Beginning::Connection } else { Beginning::Nothing };
-            let found = half.step(packet, Direction::Uplink, &flow.key, begins);
+            let found = half.step(arriving(arrival), begins);
             match found {
                 Found::Step(step, generation) => prop_assert_eq!((step, generation), (flow.steps[0], flow.generation)),
                 Found::Nothing => prop_assert_eq!(flow.steps[0], StepIndex::NONE),
                 Found::More => prop_assert!(flow.looks & LOOKS != 0 && begins(false) == Beginning::Connection),
             }
-            let elsewhere = half.step(Circumstances { arrival: !arrival, ..packet }, Direction::Uplink, &flow.key, begins);
+            let elsewhere = half.step(arriving(!arrival), begins);
             prop_assert!(matches!(elsewhere, Found::Nothing));
         }
     }
