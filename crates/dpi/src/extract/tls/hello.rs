@@ -5,6 +5,8 @@ use crate::extract::reader::Reader;
 
 /// Type of the handshake message.
 pub(super) const CLIENT_HELLO: u8 = 1;
+/// Type of a server's name that is a host's, and the only one that is defined (RFC 6066 3).
+const HOST_NAME: u8 = 0;
 
 /// Types of extensions, from IANA's registry.
 mod extension {
@@ -80,37 +82,53 @@ impl<'a> ClientHello<'a> {
         true
     }
 
-    /// A list of one name. Two extensions are an error for every server (RFC 8446 4.2).
+    /// A list with one host's name; those of other types are passed over. Two of one type, or two extensions, are an error for
+    /// every server (RFC 6066 3, RFC 8446 4.2).
     fn names(&mut self, content: &'a [u8]) -> bool {
-        let name = |list: &'a [u8]| {
-            let mut reader = Reader::new(list);
-            let kind = reader.u8()?;
-            let name = reader.counted16()?;
-            (kind == 0).then(|| name::host(name)).flatten()
-        };
-        let Some(list) = Reader::new(content).counted16() else { return false };
-        let first = self.server_name.is_none();
-        self.server_name = name(list);
-        first && self.server_name.is_some()
-    }
-
-    fn alpn(&mut self, content: &'a [u8]) -> bool {
-        match Reader::new(content).counted16() {
-            Some(list) => {
-                self.protocols = Protocols(list);
-                true
+        let list = alone(content, Reader::counted16).filter(|_| self.server_name.is_none());
+        let Some(list) = list else { return false };
+        let mut list = Reader::new(list);
+        while !list.rest().is_empty() {
+            let (Some(kind), Some(name)) = (list.u8(), list.counted16()) else { return false };
+            if kind == HOST_NAME {
+                let name = name::host(name).filter(|_| self.server_name.is_none());
+                if name.is_none() {
+                    return false;
+                }
+                self.server_name = name;
             }
-            None => false,
         }
+        self.server_name.is_some()
     }
 
+    /// Some protocols, none of which is empty (RFC 7301 3.1).
+    fn alpn(&mut self, content: &'a [u8]) -> bool {
+        let Some(list) = alone(content, Reader::counted16) else { return false };
+        self.protocols = Protocols(list);
+        let mut protocols = Reader::new(list);
+        while !protocols.rest().is_empty() {
+            if protocols.counted8().is_none_or(<[u8]>::is_empty) {
+                return false;
+            }
+        }
+        !list.is_empty()
+    }
+
+    /// Some versions (RFC 8446 4.2.1).
     fn versions(&mut self, content: &'a [u8]) -> bool {
-        let Some(list) = Reader::new(content).counted8() else { return false };
-        let versions = list.as_chunks::<2>().0.iter().map(|pair| u16::from_be_bytes(*pair));
+        let Some(list) = alone(content, Reader::counted8) else { return false };
+        let (pairs, rest) = list.as_chunks::<2>();
+        let versions = pairs.iter().map(|pair| u16::from_be_bytes(*pair));
         // Others are values nobody understands (RFC 8701).
         self.version = versions.filter(|version| version >> 8 == 3).max().unwrap_or(self.version);
-        true
+        !pairs.is_empty() && rest.is_empty()
     }
+}
+
+/// What an extension holds that is one list: servers refuse one behind which anything stands (RFC 8446 4.2, 6.2).
+fn alone<'a>(content: &'a [u8], list: impl Fn(&mut Reader<'a>) -> Option<&'a [u8]>) -> Option<&'a [u8]> {
+    let mut reader = Reader::new(content);
+    list(&mut reader).filter(|_| reader.rest().is_empty())
 }
 
 /// Application protocols in the order of preference.
@@ -137,9 +155,15 @@ pub(crate) mod tests {
     }
 
     fn name(host: &str) -> Vec<u8> {
-        let length = host.len() as u16;
-        let list = [&(length + 3).to_be_bytes()[..], &[0], &length.to_be_bytes(), host.as_bytes()].concat();
-        extension(extension::SERVER_NAME, &list)
+        names(&[(HOST_NAME, host)])
+    }
+
+    fn names(all: &[(u8, &str)]) -> Vec<u8> {
+        let one = |(kind, name): &(u8, &str)| {
+            [&[*kind][..], &(name.len() as u16).to_be_bytes(), name.as_bytes()].concat()
+        };
+        let list: Vec<u8> = all.iter().flat_map(one).collect();
+        extension(extension::SERVER_NAME, &[&(list.len() as u16).to_be_bytes()[..], &list].concat())
     }
 
     fn with(extensions: &[Vec<u8>]) -> Vec<u8> {
@@ -184,13 +208,30 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn names_of_types_that_nobody_knows_are_passed_over() {
+        let body = with(&[names(&[(7, "b.example"), (0, "a.example"), (9, "")])]);
+        assert_eq!(ClientHello::parse(&body, true).unwrap().server_name, Some(&b"a.example"[..]));
+    }
+
+    #[test]
     fn what_servers_refuse_is_refused() {
         let refused = [
             with(&[name("a.example"), name("b.example")]),
             with(&[name("a b")]),
             with(&[name("")]),
             with(&[extension(extension::SERVER_NAME, &[0])]),
+            with(&[names(&[(0, "a.example"), (0, "b.example")])]),
+            with(&[names(&[(1, "a.example")])]),
+            with(&[name("a.example"), names(&[(1, "b.example")])]),
+            with(&[names(&[])]),
+            with(&[extension(extension::SERVER_NAME, b"\0\x04\0\0\x01a\0")]),
             with(&[extension(extension::ALPN, &[0, 9, 1])]),
+            with(&[extension(extension::ALPN, &[0, 0])]),
+            with(&[extension(extension::ALPN, b"\0\x04\0\x02h2")]),
+            with(&[extension(extension::ALPN, b"\0\x03\x02h2\0")]),
+            with(&[extension(extension::SUPPORTED_VERSIONS, &[0])]),
+            with(&[extension(extension::SUPPORTED_VERSIONS, &[3, 3, 4, 3])]),
+            with(&[extension(extension::SUPPORTED_VERSIONS, &[2, 3, 4, 3])]),
             [with(&[]), vec![0]].concat(),
         ];
         for body in refused {
