@@ -16,7 +16,7 @@ use dplink::Spread;
 use pair::Pair;
 use rand::SeedableRng;
 use reference::worlds::{Random, Scope};
-use tally::Tally;
+use tally::{Known, Tally};
 
 /// Packets between two changes of the rules.
 const CHANGE_EVERY: usize = 200;
@@ -83,6 +83,7 @@ fn compare_moving(scope: Scope, packets: Packets, (crew, moves): (&Crew, bool)) 
     };
     let (first, worlds) = (number("FIRST", 0), number("WORLDS", 100));
     let (mut all_handed, mut all_moved, mut vectors, mut woken) = (0, 0, 0, 0);
+    let mut known = Known::default();
     for seed in first..first + worlds {
         let mut pair = Pair::new(seed, scope, (crew, moves, at_once));
         let random = &mut Random::seed_from_u64(seed);
@@ -98,6 +99,7 @@ fn compare_moving(scope: Scope, packets: Packets, (crew, moves): (&Crew, bool)) 
                 pair.change(random);
             }
         }
+        known.add(&pair.reference);
         for (session, rules) in pair.world.sessions.clone() {
             pair.close(session);
             let (expected, seen) = pair.usage(session);
@@ -118,9 +120,10 @@ fn compare_moving(scope: Scope, packets: Packets, (crew, moves): (&Crew, bool)) 
     assert!(moves == (all_moved > 0), "{all_moved} sessions moved");
     let (packets, last) = (worlds * PACKETS as u64, first + worlds - 1);
     assert!(woken > 0 || worlds < 20, "nobody was woken");
+    assert!(!scope.applications || known.has_all() || worlds < 20, "{known}");
     let together = packets as usize / vectors;
     println!(
-        "no difference in {packets} packets of worlds {first} to {last}, {together} at once, {} workers",
+        "no difference in {packets} packets of worlds {first} to {last}, {together} at once, {} workers; {known}",
         crew.workers
     );
     assert!(together * 4 > at_once, "vectors of {together} packets on average");

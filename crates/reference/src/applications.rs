@@ -22,6 +22,7 @@
 //!   the flow, or by its addresses; one that shows nothing is of the flow of its addresses.
 
 pub(crate) mod content;
+mod hello;
 mod inspection;
 mod request;
 
@@ -33,7 +34,7 @@ use crate::enforcement::Session;
 use crate::ip::{TCP, UDP};
 use crate::meters::Load;
 use crate::reason::DropReason;
-use content::{Facts, Said, application_of, tell_requests_apart};
+use content::{Facts, Layer, Said, application_of, tell_requests_apart};
 use inspection::{ACK, DNS, Inspection, RST, SYN, is_sealed, segment};
 use rules::{Direction, Far, Instance, Pdr, Rules, Seid};
 use std::net::IpAddr;
@@ -70,6 +71,8 @@ pub(crate) struct Flow {
 #[derive(Clone, Debug)]
 struct Known {
     application: Option<String>,
+    /// By what it said first, or last where later requests may be of others.
+    layer: Option<Layer>,
     /// Later requests may be of others.
     may_change: bool,
 }
@@ -124,6 +127,12 @@ impl Facts {
 }
 
 impl Reference {
+    /// How many flows are known by what they said in a layer.
+    pub fn known_by(&self, layer: Layer) -> usize {
+        let known = self.flows.iter().filter_map(|flow| flow.known.as_ref());
+        known.filter(|known| known.layer == Some(layer)).count()
+    }
+
     /// The PDR of a packet.
     pub(crate) fn choose(&mut self, place: usize, arrival: &Arrival) -> Result<Choice, DropReason> {
         let session = self.sessions.get(place).ok_or(DropReason::NoSession)?;
@@ -243,9 +252,10 @@ impl Reference {
     /// A flow is known from now on.
     fn know(&mut self, name: &FlowName, arrival: &Arrival, said: Said) -> Option<String> {
         let rules = self.content.as_deref().unwrap_or_default();
-        let may_change = said.layer == Some(content::Layer::Http) && tell_requests_apart(rules);
+        let layer = said.layer;
+        let may_change = layer == Some(Layer::Http) && tell_requests_apart(rules);
         let application = application_of(rules, &Facts::of(arrival, said));
-        self.flow(name).known = Some(Known { application: application.clone(), may_change });
+        self.flow(name).known = Some(Known { application: application.clone(), layer, may_change });
         application
     }
 

@@ -20,7 +20,7 @@ use rules::{ApplyAction, Rules, Seid};
 
 pub(super) struct Pair {
     pub(super) world: World,
-    reference: Reference,
+    pub(super) reference: Reference,
     engine: Engine,
     pub(super) workers: Vec<Worker<Wire>>,
     /// By worker, then by port.

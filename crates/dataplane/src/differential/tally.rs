@@ -1,7 +1,7 @@
 //! What became of packets, with the data plane and with the reference, but for what the reference says nothing about.
 
 use crate::{Counters, DropReason};
-use reference::{Fate, Outcome, Setup};
+use reference::{Fate, Layer, Outcome, Reference, Setup};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -69,6 +69,31 @@ impl Tally {
             }
         }
         self.sent.extend(outcome.sent.into_iter().map(|(port, frame)| Frame(port, frame)));
+    }
+}
+
+/// How many flows are known by what they said.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    http: usize,
+    tls: usize,
+}
+
+impl Known {
+    pub(super) fn add(&mut self, reference: &Reference) {
+        self.http += reference.known_by(Layer::Http);
+        self.tls += reference.known_by(Layer::Tls);
+    }
+
+    /// Whether there are some of each.
+    pub(super) const fn has_all(self) -> bool {
+        self.http > 0 && self.tls > 0
+    }
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} flows known by HTTP, {} by TLS", self.http, self.tls)
     }
 }
 

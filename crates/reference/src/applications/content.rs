@@ -38,6 +38,8 @@ pub struct ContentRule {
     pub layers: Vec<Layer>,
     /// Differentiated services code point.
     pub dscp: Option<u8>,
+    /// The ClientHello has Encrypted ClientHello, or what looks like one.
+    pub ech: bool,
 }
 
 /// What is known of a flow.
@@ -58,11 +60,13 @@ pub(crate) struct Said {
     /// In lower case.
     pub(crate) host: Option<String>,
     pub(crate) path: Option<String>,
+    /// The ClientHello has Encrypted ClientHello.
+    pub(crate) is_encrypted: bool,
 }
 
 impl ContentRule {
     fn matches(&self, facts: &Facts) -> bool {
-        let Said { layer, host, path } = &facts.said;
+        let Said { layer, host, path, is_encrypted } = &facts.said;
         let has_host = |name: &String| host.as_ref().is_some_and(|host| is_host(name, host));
         let has_path = |form: &String| path.as_ref().is_some_and(|path| is_path(form, path));
         any(&self.hosts, has_host)
@@ -72,13 +76,14 @@ impl ContentRule {
             && any(&self.layers, |wanted| *layer == Some(*wanted))
             && self.protocol.is_none_or(|protocol| protocol == facts.protocol)
             && self.dscp.is_none_or(|dscp| dscp == facts.dscp)
+            && (*is_encrypted || !self.ech)
     }
 
     /// Requests of one connection may differ in what it asks for.
     fn asks_for_requests(&self) -> bool {
         let may_be_of_http = self.layers.is_empty() || self.layers.contains(&Layer::Http);
         let asks = !self.hosts.is_empty() || !self.paths.is_empty();
-        asks && may_be_of_http && self.protocol.is_none_or(|protocol| protocol == crate::ip::TCP)
+        asks && may_be_of_http && !self.ech && self.protocol.is_none_or(|protocol| protocol == crate::ip::TCP)
     }
 }
 
@@ -126,6 +131,7 @@ impl fmt::Display for ContentRule {
         list(f, "layer", &self.layers)?;
         self.protocol.iter().try_for_each(|protocol| write!(f, " protocol={protocol}"))?;
         self.dscp.iter().try_for_each(|dscp| write!(f, " dscp={dscp}"))?;
+        f.write_str(if self.ech { " ech" } else { "" })?;
         let nothing = Self { id: self.id, precedence: self.precedence, ..Self::default() };
         let is_for_all = Self { application: None, ..self.clone() } == nothing;
         f.write_str(if is_for_all { " any" } else { "" })

@@ -5,10 +5,12 @@
 //!   acknowledges it; a later SYN with another number begins anew once the server acknowledges that. What comes first for a place in the
 //!   stream counts. Where the beginning was not seen, what is said first is the beginning.
 //! * Of UDP: no datagram of the user's with a wrong checksum. Of RTP two packets tell, one soon behind the other.
+//! * A stream begins with a request (`request.rs`) or a ClientHello (`hello.rs`).
 //! * What is like nothing that is known ends it, but for datagrams of port 443; and so does the server's end of the connection. 16 packets
 //!   with something in them are looked at, and 4 KiB of a stream.
 
 use super::content::{Layer, Said};
+use super::hello;
 use super::request::{self, Reading};
 use crate::bytes::{checksum, u8_at, u16_at, u32_at};
 use crate::detection::Arrival;
@@ -170,7 +172,8 @@ impl Inspection {
         let prefix = self.prefix();
         // A lookup over TCP begins with its length.
         let may_be_lookup = server_port == DNS && prefix.len() < 2;
-        match request::read(&prefix, is_last && !prefix.is_empty()) {
+        let request = || request::read(&prefix, is_last && !prefix.is_empty());
+        match hello::read(&prefix, is_last).unwrap_or_else(request) {
             Reading::Said(said) => Some(said),
             Reading::Other if !may_be_lookup => Some(Said::default()),
             Reading::More | Reading::Other => is_last.then(Said::default),

@@ -36,7 +36,7 @@ pub(super) fn read(stream: &[u8], is_last: bool) -> Reading {
     let is_whole = fields.len() < all.len();
     let (host, path) = named(&method, &target, &fields);
     match is_whole || is_last || host.is_some() {
-        true => Reading::Said(Said { layer: Some(Layer::Http), host, path }),
+        true => Reading::Said(Said { layer: Some(Layer::Http), host, path, is_encrypted: false }),
         false => Reading::More,
     }
 }

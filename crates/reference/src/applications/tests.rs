@@ -10,6 +10,8 @@ struct Seen {
     known: [u32; 2],
     /// Known by what they said.
     said: u32,
+    /// The same of TLS.
+    of_tls: u32,
     later_requests: u32,
     begun_anew: u32,
     /// Packets that wait, and of those that wait beside a connection that is known.
@@ -25,6 +27,7 @@ impl Seen {
             (None, Some(known)) => {
                 *(if known.application.is_some() { &mut self.known[0] } else { &mut self.known[1] }) += 1;
                 self.said += u32::from(known.may_change);
+                self.of_tls += u32::from(known.layer == Some(Layer::Tls));
             }
             (Some(was), Some(known)) if was.application != known.application => self.later_requests += 1,
             (Some(_), None) => self.begun_anew += 1,
@@ -41,7 +44,7 @@ impl Seen {
 #[test]
 fn flows_of_random_worlds_come_to_be_known_in_every_way() {
     let mut seen = Seen::default();
-    for seed in 0..40 {
+    for seed in 0..60 {
         let world = World::within(seed, Scope { twin_tunnels: false, ..Scope::ALL });
         let mut reference = Reference::new(world.setup.clone()).unwrap();
         world.content.iter().for_each(|rules| reference.load(rules.clone()));
@@ -59,9 +62,12 @@ fn flows_of_random_worlds_come_to_be_known_in_every_way() {
             }
         }
     }
-    let Seen { known, said, later_requests, begun_anew, waiting, beside, for_another } = seen;
+    let Seen { known, said, of_tls, later_requests, begun_anew, waiting, beside, for_another } = seen;
     println!("{seen:?}");
-    assert!(known[0] > 1_000 && known[1] > 1_000 && said > 100 && later_requests > 5, "{seen:?}");
+    assert!(
+        known[0] > 1_000 && known[1] > 1_000 && said > 100 && of_tls > 50 && later_requests > 5,
+        "{seen:?}"
+    );
     assert!(begun_anew > 10 && waiting > 2_000 && beside > 50 && for_another > 0, "{seen:?}");
 }
 
@@ -76,11 +82,12 @@ fn rules_are_written_as_operators_write_them() {
         networks: vec!["192.0.2.0/24".parse().unwrap()],
         ports: vec![(80, 81)],
         protocol: Some(6),
-        layers: vec![Layer::Http],
+        layers: vec![Layer::Http, Layer::Tls],
         dscp: Some(46),
+        ech: true,
     };
     let text = "id=7 precedence=2 rating-group=1 application=web host=.a.example path=/v* network=192.0.2.0/24 \
-                port=80-81 layer=http protocol=6 dscp=46";
+                port=80-81 layer=http,tls protocol=6 dscp=46 ech";
     assert_eq!(rule.to_string(), text);
     let any = ContentRule { id: 1, precedence: 9, ..ContentRule::default() };
     assert_eq!(any.to_string(), "id=1 precedence=9 rating-group=1 any");

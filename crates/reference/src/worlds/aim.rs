@@ -27,10 +27,18 @@ pub(super) struct Aim {
     pub(super) has_options: bool,
     /// Where it is of TCP: any segment, not always a SYN.
     pub(super) goes_on: bool,
-    /// It is a segment of TCP that means something, from this side.
-    pub(super) speaks: Option<Direction>,
+    /// It is a segment of TCP that means something.
+    pub(super) speaks: Option<Speech>,
     /// Where it is a fragment: of which packet.
     pub(super) identification: u16,
+}
+
+/// Who says something, and what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Speech {
+    pub(super) from: Direction,
+    /// The user speaks TLS, and begins with this one of all ClientHellos.
+    pub(super) hello: Option<u64>,
 }
 
 /// A frame with a user's packet for one PDR of one session, and its port; `None` where no session has PDRs.
@@ -117,23 +125,38 @@ fn aim(world: &World, random: &mut Random, pdi: &Pdi, rules: &Rules) -> Aim {
     };
     let aim = speaking(world, random, &flow, aim);
     let aim = towards(random, pdi, aim);
-    Aim { speaks: aim.speaks.map(|_| pdi.source_interface.direction()), ..aim }
+    let from = pdi.source_interface.direction();
+    Aim { speaks: aim.speaks.map(|speech| Speech { from, ..speech }), ..aim }
 }
 
 /// Often a segment of a connection of which there are few, so that it says something with others.
 fn speaking(world: &World, random: &mut Random, flow: &FlowDescription, aim: Aim) -> Aim {
     let may_speak = flow.protocol.is_none_or(|protocol| protocol == TCP) && aim.protocol != ESP;
-    if !world.scope.applications || !may_speak || !chance(random, 500) {
+    if !world.scope.applications || !may_speak || !chance(random, 700) {
         return aim;
     }
-    let remote = if chance(random, 800) { 80 } else { pick(random, [53, 443]) };
+    let remote = pick(random, [80, 80, 80, 80, 80, 443, 443, 443, 443, 53]);
+    let destination_port = if flow.remote.ports.is_empty() { remote } else { aim.destination_port };
+    let hello = hello(world, random, (aim.destination, destination_port));
     Aim {
         protocol: TCP,
-        speaks: Some(Direction::Uplink),
+        speaks: Some(Speech { from: Direction::Uplink, hello }),
         source_port: if flow.user.ports.is_empty() { 40_000 } else { aim.source_port },
-        destination_port: if flow.remote.ports.is_empty() { remote } else { aim.destination_port },
+        destination_port,
         ..aim
     }
+}
+
+/// With which ClientHello a user begins: mostly the same with the same server, so that its segments belong together.
+fn hello(world: &World, random: &mut Random, (server, port): (IpAddr, u16)) -> Option<u64> {
+    let is_tls = chance(random, if port == 443 { 900 } else { 100 });
+    let last = match server {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits() as u64,
+    };
+    let of_server = last.wrapping_add(port.into()).wrapping_mul(8);
+    let other = maybe(random, 100, |random| random.random_range(1..8)).unwrap_or(0);
+    is_tls.then(|| world.hellos.wrapping_add(of_server).wrapping_add(other))
 }
 
 /// Turned around on the downlink; now and then to ourselves on the uplink.

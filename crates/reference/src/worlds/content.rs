@@ -1,7 +1,9 @@
 //! Random content rules, and what users and servers say that they are for.
 
+use super::aim::Speech;
 use super::environment::server;
 use super::filters::CLASSES;
+use super::hello;
 use super::random::{Random, chance, maybe, pick, pick_of};
 use crate::applications::pseudo;
 use crate::bytes::{checksum, put};
@@ -16,7 +18,9 @@ const SYN: u8 = 0x02;
 /// Numbers of the SYNs of both sides, and how much of what a user says may come in a segment of its own.
 const FIRST_OF_USER: u32 = 1_000;
 const FIRST_OF_SERVER: u32 = 5_000;
-const CUT: usize = 20;
+pub(super) const CUT: usize = 20;
+/// Port of lookups.
+const DNS: u16 = 53;
 /// A SYN that takes more octets than this behind the shortest headers is missed where its flow has a verdict.
 const SYN_MAX: usize = 80;
 
@@ -63,7 +67,7 @@ fn rule(random: &mut Random, id: u32) -> ContentRule {
         2 => rule.ports = vec![pick(random, [(80, 80), (443, 5_100), (0, 52), (53, 53)])],
         3 => rule.protocol = Some(pick(random, [TCP, UDP, SCTP, ICMP, ICMPV6, ESP])),
         4 => rule.dscp = Some(pick(random, CLASSES) >> 2),
-        5 => rule.layers = vec![pick(random, [Layer::Http, Layer::Rtp])],
+        5 => rule.layers = vec![pick(random, [Layer::Http, Layer::Rtp, Layer::Tls, Layer::Tls])],
         6 => rule.paths = vec![pick(random, PATHS).to_owned()],
         7 if chance(random, 300) => rule.precedence = 9,
         _ => rule.hosts = vec![pick(random, HOSTS).to_owned()],
@@ -71,6 +75,8 @@ fn rule(random: &mut Random, id: u32) -> ContentRule {
     let may_have_path = !rule.hosts.is_empty() && chance(random, 500);
     if may_have_path {
         rule.paths = vec![pick(random, PATHS).to_owned()];
+    } else if !rule.hosts.is_empty() {
+        of_hello(random, &mut rule);
     }
     if (!rule.hosts.is_empty() || !rule.networks.is_empty()) && chance(random, 200) {
         rule.ports = vec![(80, 80)];
@@ -81,6 +87,16 @@ fn rule(random: &mut Random, id: u32) -> ContentRule {
     rule
 }
 
+/// Of a host's rules some are for TLS, with or without requests, or for ClientHellos with encrypted ones.
+fn of_hello(random: &mut Random, rule: &mut ContentRule) {
+    match random.random_range(0..10) {
+        0 | 1 => rule.layers = vec![Layer::Tls],
+        2 => rule.layers = vec![Layer::Http, Layer::Tls],
+        3 => rule.ech = true,
+        _ => {}
+    }
+}
+
 fn network(random: &mut Random) -> IpNet {
     let ipv6 = chance(random, 300);
     let whole = if ipv6 { 128 } else { 32 };
@@ -89,10 +105,10 @@ fn network(random: &mut Random) -> IpNet {
 }
 
 /// A segment of a connection that begins like all others here, so that several are of one, and its checksum to be set.
-pub(super) fn segment(random: &mut Random, ports: (u16, u16), from: Direction) -> Vec<u8> {
+pub(super) fn segment(random: &mut Random, ports: (u16, u16), said: Speech) -> Vec<u8> {
     let mut bytes = [ports.0.to_be_bytes(), ports.1.to_be_bytes()].concat();
-    let (numbers, flags, payload) = match from {
-        Direction::Uplink => of_user(random),
+    let (numbers, flags, payload) = match said.from {
+        Direction::Uplink => of_user(random, (said.hello, ports.1)),
         Direction::Downlink => of_server(random),
     };
     bytes.extend([numbers.0.to_be_bytes(), numbers.1.to_be_bytes()].concat());
@@ -117,26 +133,42 @@ fn options(random: &mut Random, flags: u8) -> Vec<u8> {
 
 type Said = ((u32, u32), u8, Vec<u8>);
 
-fn of_user(random: &mut Random) -> Said {
+fn of_user(random: &mut Random, (hello, server_port): (Option<u64>, u16)) -> Said {
     let flags = pick(random, [SYN, 0x10, 0x18, 0x18, 0x18, 0x18, 0x18, 0x19]);
     let flags = if chance(random, 30) { pick(random, [0x04, 0x14, 0x12, 0x08, 0x06]) } else { flags };
-    let text = pick_of(random, &WORDS).copied().unwrap_or_default().as_bytes();
-    let (front, back) = text.split_at_checked(CUT).unwrap_or((text, &[]));
+    let pieces = match hello {
+        Some(number) => hello::pieces(random, number, server_port == DNS),
+        None => words(random),
+    };
     let begin = FIRST_OF_USER + 1;
     let heard = FIRST_OF_SERVER + pick(random, [1, 1, 1, 1, 1, 30, 0, 9_000]);
     if flags == SYN {
         let first = pick(random, [FIRST_OF_USER, FIRST_OF_USER, 2 * FIRST_OF_USER]);
-        return ((first, 0), flags, if chance(random, 300) { front.to_vec() } else { vec![] });
+        return ((first, 0), flags, if chance(random, 300) { pieces.front } else { vec![] });
     }
-    let (sequence, payload) = match random.random_range(0..10) {
-        0 | 1 => (begin, &[][..]),
-        2 | 3 => (begin, front),
-        4 | 5 => (begin + CUT as u32, back),
-        6 => (begin + 500, text),
-        7 => (begin - 3, text),
-        _ => (begin, text),
+    let (ahead, payload) = match random.random_range(0..10) {
+        0 | 1 => (0, vec![]),
+        2 | 3 => (0, pieces.front),
+        4 | 5 => pieces.later,
+        6 => (500, pieces.all),
+        7 => (-3, pieces.all),
+        _ => (0, pieces.all),
     };
-    ((sequence, heard), flags, payload.to_vec())
+    ((begin.wrapping_add_signed(ahead), heard), flags, payload)
+}
+
+/// What a user may say in one segment, and how far behind the beginning.
+pub(super) struct Pieces {
+    pub(super) all: Vec<u8>,
+    /// No longer than a SYN may have it.
+    pub(super) front: Vec<u8>,
+    pub(super) later: (i32, Vec<u8>),
+}
+
+fn words(random: &mut Random) -> Pieces {
+    let text = pick_of(random, &WORDS).copied().unwrap_or_default().as_bytes();
+    let (front, back) = text.split_at_checked(CUT).unwrap_or((text, &[]));
+    Pieces { all: text.to_vec(), front: front.to_vec(), later: (CUT as i32, back.to_vec()) }
 }
 
 fn of_server(random: &mut Random) -> Said {

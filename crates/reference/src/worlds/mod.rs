@@ -10,6 +10,7 @@ mod damage;
 mod environment;
 mod filters;
 mod frames;
+mod hello;
 mod quotes;
 mod random;
 mod sessions;
@@ -162,6 +163,8 @@ pub struct World {
     pub content: Option<Vec<ContentRule>>,
     /// Sessions that do not come back, fewer than there may be.
     gone: Vec<Seid>,
+    /// What users say over TLS follows from this number, and with whom they speak.
+    hellos: u64,
     scope: Scope,
 }
 
@@ -182,7 +185,8 @@ impl World {
         let count = random.random_range(1..=Self::SESSIONS_MAX);
         let sessions =
             (1..=count).map(|number| (Seid(number.into()), sessions::rules(random, scope, number)));
-        Self { sessions: sessions.collect(), setup, content, gone: Vec::new(), scope }
+        let sessions = sessions.collect();
+        Self { sessions, setup, content, gone: Vec::new(), hellos: random.random(), scope }
     }
 
     /// A frame, and the port it comes in on by its place in [`Setup::ports`].

@@ -1,6 +1,6 @@
 //! Users' packets, as bytes.
 
-use super::aim::Aim;
+use super::aim::{Aim, Speech};
 use super::content;
 use super::random::{Random, chance, pick};
 use crate::bytes::{checksum, put};
@@ -8,13 +8,12 @@ use crate::ip::{
     AH, DCCP, DESTINATION_OPTIONS, ESP, FRAGMENT, HOP_BY_HOP, ICMP, ICMPV6, ROUTING, SCTP, TCP, UDP, UDP_LITE,
 };
 use rand::Rng;
-use rules::Direction;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A packet as aimed, with options, extension headers, fragmentation and few hops left now and then.
 pub(super) fn build(random: &mut Random, aim: &Aim) -> Vec<u8> {
     let upper = match aim.speaks {
-        Some(from) => speech(random, aim, from),
+        Some(said) => speech(random, aim, said),
         None => upper(random, aim),
     };
     match (aim.source, aim.destination) {
@@ -26,8 +25,8 @@ pub(super) fn build(random: &mut Random, aim: &Aim) -> Vec<u8> {
 }
 
 /// A segment of a connection, which mostly is as it should be.
-fn speech(random: &mut Random, aim: &Aim, from: Direction) -> Vec<u8> {
-    let mut segment = content::segment(random, (aim.source_port, aim.destination_port), from);
+fn speech(random: &mut Random, aim: &Aim, said: Speech) -> Vec<u8> {
+    let mut segment = content::segment(random, (aim.source_port, aim.destination_port), said);
     if chance(random, 950) {
         content::seal(&mut segment, (aim.source, aim.destination));
     }
