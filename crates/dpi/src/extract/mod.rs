@@ -305,7 +305,9 @@ impl Inspection {
             return self.none_yet(last);
         };
         if offset == 0 && self.assembly.is_empty() {
-            match look_at_stream(fresh, (self.is_to_resolver, false)) {
+            // However it is cut into segments.
+            let beginning = fresh.get(..BYTES_MAX).unwrap_or(fresh);
+            match look_at_stream(beginning, (self.is_to_resolver, false)) {
                 Verdict::More => {}
                 verdict => return verdict,
             }

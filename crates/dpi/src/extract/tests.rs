@@ -45,6 +45,21 @@ fn endless_headers_are_given_up_with_what_is_known() {
     panic!("never given up");
 }
 
+/// Jumbo frames have room for more.
+#[test]
+fn what_is_beyond_the_bound_is_not_looked_at_in_one_segment_either() {
+    let field = [&b"X: "[..], &[b'y'; BYTES_MAX], b"\r\n"].concat();
+    let stream = [&b"GET /a HTTP/1.1\r\n"[..], &field, b"Host: a.example\r\n\r\n"].concat();
+    for cut in [0, 1_400, BYTES_MAX - 1] {
+        let (first, rest) = stream.split_at(cut);
+        let mut inspection = Inspection::new();
+        assert_eq!(inspection.segment(0, first), Verdict::More);
+        let verdict = inspection.segment(cut as u32, rest);
+        let Verdict::Seen(Seen::Http(request)) = verdict else { panic!("{cut}: {verdict:?}") };
+        assert_eq!((request.target, request.host), (&b"/a"[..], None), "{cut}");
+    }
+}
+
 #[test]
 fn segments_in_disorder_and_old_copies_are_put_in_order() {
     let mut inspection = Inspection::new();
