@@ -50,8 +50,16 @@ pub(super) fn application(random: &mut Random) -> Option<ApplicationId> {
 
 /// The rules of a world: what the first ones leave, the others may have.
 pub(super) fn rules(random: &mut Random) -> Vec<ContentRule> {
-    let count = random.random_range(0..9);
-    (1..=count).map(|id| rule(random, id)).collect()
+    let count = random.random_range(0..12);
+    let mut all: Vec<ContentRule> = (1..=count).map(|id| rule(random, id)).collect();
+    all.extend(maybe(random, 500, |random| of_tls(random, count + 1)));
+    all
+}
+
+/// All that is TLS, where no other rule counts: whether that is told of a flow makes a difference.
+fn of_tls(random: &mut Random, id: u32) -> ContentRule {
+    let application = Some(pick(random, NAMES).to_owned());
+    ContentRule { id, precedence: 8, application, layers: vec![Layer::Tls], ..ContentRule::default() }
 }
 
 fn rule(random: &mut Random, id: u32) -> ContentRule {

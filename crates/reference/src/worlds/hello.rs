@@ -155,7 +155,8 @@ fn list(random: &mut Random, width: usize, content: &[u8]) -> Vec<u8> {
 
 /// A message in records, one of which now and then is none.
 fn in_records(random: &mut Random, message: &[u8]) -> Vec<u8> {
-    let most = pick(random, [usize::MAX, usize::MAX, usize::MAX, 1_000, 60, 20, 1]);
+    let nearly_too_many = message.len().div_ceil(64);
+    let most = pick(random, [usize::MAX, usize::MAX, usize::MAX, 1_000, 60, 20, nearly_too_many, 1]);
     let is_damaged = chance(random, 80);
     let mut stream = Vec::new();
     for part in message.chunks(most) {
