@@ -18,12 +18,13 @@
 //! * Later requests of HTTP/1.x on a known connection make it one of another application, from the packet with the request on, if that
 //!   begins with it and has it, and the server would take it.
 //! * A user's SYN on a known connection waits beside it; the server's SYN that acknowledges it makes the flow unknown.
-//! * Lookups are of what each packet says, and that of no lookup by its addresses; a fragment that follows its packet's first one goes with
+//! * Lookups over UDP are of what each packet says (`lookup.rs`), and that of no lookup by its addresses; a fragment that follows its packet's first one goes with
 //!   the flow, or by its addresses; one that shows nothing is of the flow of its addresses.
 
 pub(crate) mod content;
 mod hello;
 mod inspection;
+mod lookup;
 mod request;
 
 pub(crate) use inspection::pseudo;
@@ -35,7 +36,7 @@ use crate::ip::{TCP, UDP};
 use crate::meters::Load;
 use crate::reason::DropReason;
 use content::{Facts, Layer, Said, application_of, tell_requests_apart};
-use inspection::{ACK, DNS, Inspection, RST, SYN, is_sealed, segment};
+use inspection::{ACK, DNS, Inspection, RST, SYN, datagram, is_sealed, segment};
 use rules::{Direction, Far, Instance, Pdr, Rules, Seid};
 use std::net::IpAddr;
 
@@ -154,7 +155,7 @@ impl Reference {
         }
         let unknown = self.while_unknown(place, arrival)?;
         if arrival.packet.protocol == UDP && arrival.ports().1 == Some(DNS) && !arrival.packet.follows {
-            return self.by_addresses(place, arrival);
+            return self.by_lookup(place, arrival);
         }
         match known {
             Some(_) if begins && self.wait_beside(seid, &name, arrival) => {
@@ -202,8 +203,18 @@ impl Reference {
 
     /// Of what application a packet is that is looked at by itself.
     fn by_addresses(&self, place: usize, arrival: &Arrival) -> Result<Choice, DropReason> {
+        self.by_itself(place, arrival, Said::default())
+    }
+
+    /// The same of a lookup, or what could be one.
+    fn by_lookup(&self, place: usize, arrival: &Arrival) -> Result<Choice, DropReason> {
+        let said = datagram(&arrival.packet).and_then(|message| lookup::read(&message));
+        self.by_itself(place, arrival, said.unwrap_or_default())
+    }
+
+    fn by_itself(&self, place: usize, arrival: &Arrival, said: Said) -> Result<Choice, DropReason> {
         let rules = self.content.as_deref().unwrap_or_default();
-        let application = application_of(rules, &Facts::of(arrival, Said::default()));
+        let application = application_of(rules, &Facts::of(arrival, said));
         self.by(place, arrival, application.as_deref())
     }
 

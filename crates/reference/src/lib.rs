@@ -36,7 +36,7 @@
 //! What happens without a packet: reports, end markers, peers asked whether they are there, packets kept for a sleeping user
 //! leaving later, fragments to us that time has given up, ageing of neighbours and of stations, router advertisements for users, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
 //! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed
-//! from tunnel to tunnel. Of applications: QUIC, HTTP/2 and STUN, lookups and what they teach, regular expressions, content rules that are
+//! from tunnel to tunnel. Of applications: QUIC, HTTP/2 and STUN, lookups over TCP, what lookups teach, regular expressions, content rules that are
 //! loaded while there are flows, flows that give way to others or to silence, and fields put into requests.
 //!
 //! # How to compare

@@ -11,6 +11,8 @@ pub enum Layer {
     Http,
     /// TLS over TCP.
     Tls,
+    /// DNS.
+    Dns,
     /// RTP.
     Rtp,
 }
@@ -69,7 +71,11 @@ impl ContentRule {
         let Said { layer, host, path, is_encrypted } = &facts.said;
         let has_host = |name: &String| host.as_ref().is_some_and(|host| is_host(name, host));
         let has_path = |form: &String| path.as_ref().is_some_and(|path| is_path(form, path));
+        // A lookup of a host is not with that host.
+        let is_other_lookup = *layer == Some(Layer::Dns) && !self.layers.contains(&Layer::Dns);
+        let may_be_of_host = self.hosts.is_empty() || !is_other_lookup;
         any(&self.hosts, has_host)
+            && may_be_of_host
             && any(&self.paths, has_path)
             && any(&self.networks, |network| network.contains(&facts.server))
             && any(&self.ports, |(first, last)| (*first..=*last).contains(&facts.port))
@@ -148,6 +154,7 @@ impl fmt::Display for Layer {
         f.write_str(match self {
             Self::Http => "http",
             Self::Tls => "tls",
+            Self::Dns => "dns",
             Self::Rtp => "rtp",
         })
     }

@@ -204,7 +204,7 @@ const fn is_before(one: u32, other: u32) -> bool {
 }
 
 /// The payload, as long as its header says, or all there is where that is impossible.
-fn datagram(packet: &UserPacket) -> Option<Vec<u8>> {
+pub(super) fn datagram(packet: &UserPacket) -> Option<Vec<u8>> {
     let upper = upper_of(packet)?;
     let length = usize::from(u16_at(&upper, 4)?);
     let end = if (8..=upper.len()).contains(&length) { length } else { upper.len() };

@@ -15,6 +15,8 @@ struct Seen {
     later_requests: u32,
     begun_anew: u32,
     /// Packets that wait, and of those that wait beside a connection that is known.
+    /// Lookups and their answers.
+    lookups: u32,
     waiting: u32,
     beside: u32,
     for_another: u32,
@@ -55,6 +57,9 @@ fn flows_of_random_worlds_come_to_be_known_in_every_way() {
             let before = reference.flows.clone();
             reference.process(port, &frame, number * 1_000);
             let Some((place, arrival)) = reference.seen.take() else { continue };
+            let is_to_resolver = arrival.packet.protocol == UDP && arrival.ports().1 == Some(DNS);
+            let message = datagram(&arrival.packet).filter(|_| is_to_resolver);
+            seen.lookups += u32::from(message.and_then(|message| lookup::read(&message)).is_some());
             let name = reference.flow_name(place, &arrival);
             let of_name = |flow: &&Flow| flow.name == name;
             if let Some(after) = reference.flows.iter().find(of_name) {
@@ -62,13 +67,17 @@ fn flows_of_random_worlds_come_to_be_known_in_every_way() {
             }
         }
     }
-    let Seen { known, said, of_tls, later_requests, begun_anew, waiting, beside, for_another } = seen;
+    let Seen { known, said, of_tls, later_requests, begun_anew, lookups, waiting, beside, for_another } =
+        seen;
     println!("{seen:?}");
     assert!(
         known[0] > 1_000 && known[1] > 1_000 && said > 100 && of_tls > 50 && later_requests > 5,
         "{seen:?}"
     );
-    assert!(begun_anew > 10 && waiting > 2_000 && beside > 50 && for_another > 0, "{seen:?}");
+    assert!(
+        begun_anew > 10 && lookups > 500 && waiting > 2_000 && beside > 50 && for_another > 0,
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -106,4 +115,44 @@ fn a_request_says_its_host_and_path() {
     assert_eq!(said("GET /v HTTP/1.0\r\n\r\n"), of(None, "/v"));
     assert_eq!(said("GET ws://b.example HTTP/1.1\nHost: a.example\n\n"), of(Some("b.example"), "/"));
     assert_eq!(said("GET / HTTP/1.1\nHost: a.example\nHost: b.example\n\n"), of(None, "/"));
+}
+
+/// Messages of scapy's.
+#[test]
+fn a_lookup_is_of_the_name_it_asks_for() {
+    let said = |message: &[u8]| lookup::read(message).and_then(|said| said.host);
+    let query = b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x01X\x01a\x07Example\0\0\x1c\0\x01";
+    let answer = b"\0\x07\x81\x80\0\x01\0\x01\0\0\0\0\x01b\x07example\0\0\x01\0\x01\
+        \x01b\x07example\0\0\x10\0\x01\0\0\0\0\0\x05\x04text";
+    assert_eq!(said(query).as_deref(), Some("x.a.example"));
+    assert_eq!(said(answer).as_deref(), Some("b.example"));
+    (0..query.len()).for_each(|end| assert_eq!(said(&query[..end]), None, "{end}"));
+    // Another operation, two questions, another class, a dot within a label, and pointers to themselves and forwards.
+    for (at, value) in [(2, 0x28), (5, 2), (query.len() - 1, 3), (15, b'.'), (12, 0xc0), (14, 0xff)] {
+        let mut other = query.to_vec();
+        other[at] = value;
+        assert_eq!(said(&other), None, "{at}");
+    }
+}
+
+/// Nor is it with that host for rules that do not say so.
+#[test]
+fn a_lookup_of_a_host_is_for_rules_of_lookups() {
+    let said = Said { layer: Some(Layer::Dns), host: Some("a.example".into()), ..Said::default() };
+    let facts = content::Facts { server: [192, 0, 2, 1].into(), port: 53, protocol: UDP, dscp: 0, said };
+    let rule = |hosts: &[&str], layers: &[Layer]| ContentRule {
+        application: Some("web".into()),
+        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+        layers: layers.to_vec(),
+        ..ContentRule::default()
+    };
+    for (rule, is_of_it) in [
+        (rule(&["a.example"], &[]), false),
+        (rule(&["a.example"], &[Layer::Tls]), false),
+        (rule(&["a.example"], &[Layer::Tls, Layer::Dns]), true),
+        (rule(&["b.example"], &[Layer::Dns]), false),
+        (rule(&[], &[]), true),
+    ] {
+        assert_eq!(application_of(std::slice::from_ref(&rule), &facts).is_some(), is_of_it, "{rule}");
+    }
 }

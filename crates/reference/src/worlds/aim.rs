@@ -4,7 +4,7 @@ use super::environment::{host, server};
 use super::random::{Random, chance, maybe, pick, pick_of};
 use super::{World, content, damage, filters, frames, quotes, stations, user_packets};
 use crate::detection::meant;
-use crate::ip::{ESP, TCP};
+use crate::ip::{ESP, TCP, UDP};
 use ipnet::{IpNet, Ipv6Net};
 use rand::Rng;
 use rules::{Addresses, Direction, FTeid, FlowDescription, FlowEnd, Pdi, Rules, SdfFilter};
@@ -27,7 +27,7 @@ pub(super) struct Aim {
     pub(super) has_options: bool,
     /// Where it is of TCP: any segment, not always a SYN.
     pub(super) goes_on: bool,
-    /// It is a segment of TCP that means something.
+    /// It is a segment of TCP, or a datagram, that means something.
     pub(super) speaks: Option<Speech>,
     /// Where it is a fragment: of which packet.
     pub(super) identification: u16,
@@ -37,8 +37,18 @@ pub(super) struct Aim {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speech {
     pub(super) from: Direction,
-    /// The user speaks TLS, and begins with this one of all ClientHellos.
-    pub(super) hello: Option<u64>,
+    pub(super) of: Subject,
+}
+
+/// What is spoken of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Subject {
+    /// Over TCP: requests, and what is like nothing.
+    Words,
+    /// Over TCP: the user speaks TLS, and begins with this one of all ClientHellos.
+    Hello(u64),
+    /// Over UDP: a name.
+    Lookup,
 }
 
 /// A frame with a user's packet for one PDR of one session, and its port; `None` where no session has PDRs.
@@ -124,6 +134,7 @@ fn aim(world: &World, random: &mut Random, pdi: &Pdi, rules: &Rules) -> Aim {
         identification: if world.scope.parts { pick(random, [7, 7, 7, 8]) } else { random.random() },
     };
     let aim = speaking(world, random, &flow, aim);
+    let aim = asking(world, random, &flow, aim);
     let aim = towards(random, pdi, aim);
     let from = pdi.source_interface.direction();
     Aim { speaks: aim.speaks.map(|speech| Speech { from, ..speech }), ..aim }
@@ -138,13 +149,25 @@ fn speaking(world: &World, random: &mut Random, flow: &FlowDescription, aim: Aim
     let remote = pick(random, [80, 80, 80, 80, 80, 443, 443, 443, 443, 53]);
     let destination_port = if flow.remote.ports.is_empty() { remote } else { aim.destination_port };
     let hello = hello(world, random, (aim.destination, destination_port));
+    let of = hello.map_or(Subject::Words, Subject::Hello);
     Aim {
         protocol: TCP,
-        speaks: Some(Speech { from: Direction::Uplink, hello }),
+        speaks: Some(Speech { from: Direction::Uplink, of }),
         source_port: if flow.user.ports.is_empty() { 40_000 } else { aim.source_port },
         destination_port,
         ..aim
     }
+}
+
+/// Now and then a lookup, where it may be one.
+fn asking(world: &World, random: &mut Random, flow: &FlowDescription, aim: Aim) -> Aim {
+    let may_ask = flow.protocol.is_none_or(|protocol| protocol == UDP) && flow.remote.ports.is_empty();
+    if !world.scope.applications || !may_ask || aim.protocol == ESP || !chance(random, 80) {
+        return aim;
+    }
+    let speaks = Some(Speech { from: Direction::Uplink, of: Subject::Lookup });
+    let source_port = if flow.user.ports.is_empty() { 40_000 } else { aim.source_port };
+    Aim { protocol: UDP, speaks, source_port, destination_port: 53, ..aim }
 }
 
 /// With which ClientHello a user begins: mostly the same with the same server, so that its segments belong together.

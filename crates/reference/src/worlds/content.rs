@@ -1,6 +1,6 @@
 //! Random content rules, and what users and servers say that they are for.
 
-use super::aim::Speech;
+use super::aim::{Speech, Subject};
 use super::environment::server;
 use super::filters::CLASSES;
 use super::hello;
@@ -75,7 +75,7 @@ fn rule(random: &mut Random, id: u32) -> ContentRule {
         2 => rule.ports = vec![pick(random, [(80, 80), (443, 5_100), (0, 52), (53, 53)])],
         3 => rule.protocol = Some(pick(random, [TCP, UDP, SCTP, ICMP, ICMPV6, ESP])),
         4 => rule.dscp = Some(pick(random, CLASSES) >> 2),
-        5 => rule.layers = vec![pick(random, [Layer::Http, Layer::Rtp, Layer::Tls, Layer::Tls])],
+        5 => rule.layers = vec![pick(random, [Layer::Http, Layer::Rtp, Layer::Tls, Layer::Dns])],
         6 => rule.paths = vec![pick(random, PATHS).to_owned()],
         7 if chance(random, 300) => rule.precedence = 9,
         _ => rule.hosts = vec![pick(random, HOSTS).to_owned()],
@@ -84,7 +84,7 @@ fn rule(random: &mut Random, id: u32) -> ContentRule {
     if may_have_path {
         rule.paths = vec![pick(random, PATHS).to_owned()];
     } else if !rule.hosts.is_empty() {
-        of_hello(random, &mut rule);
+        of_layers(random, &mut rule);
     }
     if (!rule.hosts.is_empty() || !rule.networks.is_empty()) && chance(random, 200) {
         rule.ports = vec![(80, 80)];
@@ -95,12 +95,14 @@ fn rule(random: &mut Random, id: u32) -> ContentRule {
     rule
 }
 
-/// Of a host's rules some are for TLS, with or without requests, or for ClientHellos with encrypted ones.
-fn of_hello(random: &mut Random, rule: &mut ContentRule) {
+/// Of a host's rules some are for TLS, with or without requests, for ClientHellos with encrypted ones, or for lookups.
+fn of_layers(random: &mut Random, rule: &mut ContentRule) {
     match random.random_range(0..10) {
         0 | 1 => rule.layers = vec![Layer::Tls],
         2 => rule.layers = vec![Layer::Http, Layer::Tls],
         3 => rule.ech = true,
+        4 => rule.layers = vec![Layer::Dns],
+        5 => rule.layers = vec![Layer::Tls, Layer::Dns],
         _ => {}
     }
 }
@@ -116,7 +118,7 @@ fn network(random: &mut Random) -> IpNet {
 pub(super) fn segment(random: &mut Random, ports: (u16, u16), said: Speech) -> Vec<u8> {
     let mut bytes = [ports.0.to_be_bytes(), ports.1.to_be_bytes()].concat();
     let (numbers, flags, payload) = match said.from {
-        Direction::Uplink => of_user(random, (said.hello, ports.1)),
+        Direction::Uplink => of_user(random, (said.of, ports.1)),
         Direction::Downlink => of_server(random),
     };
     bytes.extend([numbers.0.to_be_bytes(), numbers.1.to_be_bytes()].concat());
@@ -141,12 +143,12 @@ fn options(random: &mut Random, flags: u8) -> Vec<u8> {
 
 type Said = ((u32, u32), u8, Vec<u8>);
 
-fn of_user(random: &mut Random, (hello, server_port): (Option<u64>, u16)) -> Said {
+fn of_user(random: &mut Random, (of, server_port): (Subject, u16)) -> Said {
     let flags = pick(random, [SYN, 0x10, 0x18, 0x18, 0x18, 0x18, 0x18, 0x19]);
     let flags = if chance(random, 30) { pick(random, [0x04, 0x14, 0x12, 0x08, 0x06]) } else { flags };
-    let pieces = match hello {
-        Some(number) => hello::pieces(random, number, server_port == DNS),
-        None => words(random),
+    let pieces = match of {
+        Subject::Hello(number) => hello::pieces(random, number, server_port == DNS),
+        Subject::Words | Subject::Lookup => words(random),
     };
     let begin = FIRST_OF_USER + 1;
     let heard = FIRST_OF_SERVER + pick(random, [1, 1, 1, 1, 1, 30, 0, 9_000]);

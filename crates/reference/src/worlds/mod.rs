@@ -11,6 +11,7 @@ mod environment;
 mod filters;
 mod frames;
 mod hello;
+mod lookup;
 mod quotes;
 mod random;
 mod sessions;

@@ -1,8 +1,8 @@
 //! Users' packets, as bytes.
 
-use super::aim::{Aim, Speech};
-use super::content;
+use super::aim::{Aim, Speech, Subject};
 use super::random::{Random, chance, pick};
+use super::{content, lookup};
 use crate::bytes::{checksum, put};
 use crate::ip::{
     AH, DCCP, DESTINATION_OPTIONS, ESP, FRAGMENT, HOP_BY_HOP, ICMP, ICMPV6, ROUTING, SCTP, TCP, UDP, UDP_LITE,
@@ -24,13 +24,24 @@ pub(super) fn build(random: &mut Random, aim: &Aim) -> Vec<u8> {
     }
 }
 
-/// A segment of a connection, which mostly is as it should be.
+/// A datagram, or a segment of a connection, which mostly is as it should be.
 fn speech(random: &mut Random, aim: &Aim, said: Speech) -> Vec<u8> {
+    if matches!(said.of, Subject::Lookup) {
+        return datagram(aim, &lookup::message(random, said.from));
+    }
     let mut segment = content::segment(random, (aim.source_port, aim.destination_port), said);
     if chance(random, 950) {
         content::seal(&mut segment, (aim.source, aim.destination));
     }
     segment
+}
+
+/// Its checksum is arbitrary.
+fn datagram(aim: &Aim, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = [header(aim), payload.to_vec()].concat();
+    let length = (bytes.len() as u16).to_be_bytes();
+    put(&mut bytes, 4, &length);
+    bytes
 }
 
 fn upper(random: &mut Random, aim: &Aim) -> Vec<u8> {
