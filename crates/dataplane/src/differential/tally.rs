@@ -77,23 +77,25 @@ impl Tally {
 pub(super) struct Known {
     http: usize,
     tls: usize,
+    rtp: usize,
 }
 
 impl Known {
     pub(super) fn add(&mut self, reference: &Reference) {
         self.http += reference.known_by(Layer::Http);
         self.tls += reference.known_by(Layer::Tls);
+        self.rtp += reference.known_by(Layer::Rtp);
     }
 
     /// Whether there are some of each.
     pub(super) const fn has_all(self) -> bool {
-        self.http > 0 && self.tls > 0
+        self.http > 0 && self.tls > 0 && self.rtp > 0
     }
 }
 
 impl fmt::Display for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} flows known by HTTP, {} by TLS", self.http, self.tls)
+        write!(f, "{} flows known by HTTP, {} by TLS, {} by RTP", self.http, self.tls, self.rtp)
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) enum Subject {
     Hello(u64),
     /// Over UDP: a name.
     Lookup,
+    /// Over UDP: calls.
+    Media,
 }
 
 /// A frame with a user's packet for one PDR of one session, and its port; `None` where no session has PDRs.
@@ -159,15 +161,17 @@ fn speaking(world: &World, random: &mut Random, flow: &FlowDescription, aim: Aim
     }
 }
 
-/// Now and then a lookup, where it may be one.
+/// Now and then a lookup or media, where it may be either.
 fn asking(world: &World, random: &mut Random, flow: &FlowDescription, aim: Aim) -> Aim {
     let may_ask = flow.protocol.is_none_or(|protocol| protocol == UDP) && flow.remote.ports.is_empty();
-    if !world.scope.applications || !may_ask || aim.protocol == ESP || !chance(random, 80) {
+    if !world.scope.applications || !may_ask || aim.protocol == ESP || !chance(random, 150) {
         return aim;
     }
-    let speaks = Some(Speech { from: Direction::Uplink, of: Subject::Lookup });
+    let media = Subject::Media;
+    let (of, destination_port) = pick(random, [(Subject::Lookup, 53), (media, 5_004), (media, 443)]);
+    let speaks = Some(Speech { from: Direction::Uplink, of });
     let source_port = if flow.user.ports.is_empty() { 40_000 } else { aim.source_port };
-    Aim { protocol: UDP, speaks, source_port, destination_port: 53, ..aim }
+    Aim { protocol: UDP, speaks, source_port, destination_port, ..aim }
 }
 
 /// With which ClientHello a user begins: mostly the same with the same server, so that its segments belong together.

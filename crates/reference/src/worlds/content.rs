@@ -148,7 +148,7 @@ fn of_user(random: &mut Random, (of, server_port): (Subject, u16)) -> Said {
     let flags = if chance(random, 30) { pick(random, [0x04, 0x14, 0x12, 0x08, 0x06]) } else { flags };
     let pieces = match of {
         Subject::Hello(number) => hello::pieces(random, number, server_port == DNS),
-        Subject::Words | Subject::Lookup => words(random),
+        _ => words(random),
     };
     let begin = FIRST_OF_USER + 1;
     let heard = FIRST_OF_SERVER + pick(random, [1, 1, 1, 1, 1, 30, 0, 9_000]);
@@ -190,10 +190,12 @@ fn of_server(random: &mut Random) -> Said {
     ((first, heard), flags, vec![b'.'; payload])
 }
 
-/// Sets the checksum of a segment.
-pub(super) fn seal(segment: &mut [u8], ends: (IpAddr, IpAddr)) {
-    let checksum = checksum(&[&pseudo(ends, TCP, segment.len()), segment]);
-    put(segment, 16, &checksum.to_be_bytes());
+/// Sets the checksum of a segment, or of a datagram.
+pub(super) fn seal(bytes: &mut [u8], ends: (IpAddr, IpAddr), protocol: u8) {
+    let at = if protocol == UDP { 6 } else { 16 };
+    put(bytes, at, &[0, 0]);
+    let checksum = checksum(&[&pseudo(ends, protocol, bytes.len()), bytes]);
+    put(bytes, at, &checksum.to_be_bytes());
 }
 
 /// Where it matters, no SYN is longer than those that are looked for.

@@ -12,6 +12,7 @@ mod filters;
 mod frames;
 mod hello;
 mod lookup;
+mod media;
 mod quotes;
 mod random;
 mod sessions;

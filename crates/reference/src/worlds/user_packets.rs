@@ -2,7 +2,7 @@
 
 use super::aim::{Aim, Speech, Subject};
 use super::random::{Random, chance, pick};
-use super::{content, lookup};
+use super::{content, lookup, media};
 use crate::bytes::{checksum, put};
 use crate::ip::{
     AH, DCCP, DESTINATION_OPTIONS, ESP, FRAGMENT, HOP_BY_HOP, ICMP, ICMPV6, ROUTING, SCTP, TCP, UDP, UDP_LITE,
@@ -26,14 +26,16 @@ pub(super) fn build(random: &mut Random, aim: &Aim) -> Vec<u8> {
 
 /// A datagram, or a segment of a connection, which mostly is as it should be.
 fn speech(random: &mut Random, aim: &Aim, said: Speech) -> Vec<u8> {
-    if matches!(said.of, Subject::Lookup) {
-        return datagram(aim, &lookup::message(random, said.from));
-    }
-    let mut segment = content::segment(random, (aim.source_port, aim.destination_port), said);
+    let ends = (aim.source, aim.destination);
+    let mut bytes = match said.of {
+        Subject::Lookup => datagram(aim, &lookup::message(random, said.from)),
+        Subject::Media => datagram(aim, &media::packet(random)),
+        _ => content::segment(random, (aim.source_port, aim.destination_port), said),
+    };
     if chance(random, 950) {
-        content::seal(&mut segment, (aim.source, aim.destination));
+        content::seal(&mut bytes, ends, aim.protocol);
     }
-    segment
+    bytes
 }
 
 /// Its checksum is arbitrary.
