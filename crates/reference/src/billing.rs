@@ -35,6 +35,11 @@ impl Bill {
         Self { waits, ..Self::new((by.session, by.pdr), Load::of(arrival)) }
     }
 
+    /// Of what a session answers to a server: it costs nothing, and may wait for a next hop as the session's.
+    pub(crate) fn of_answer(session: usize, arrival: &Arrival) -> Self {
+        Self { session, urrs: Vec::new(), load: Load::of(arrival), waits: None }
+    }
+
     /// Of anything that did.
     pub(crate) fn new((session, pdr): (usize, &Pdr), load: Load) -> Self {
         Self { session, urrs: pdr.urrs.to_vec(), load, waits: None }

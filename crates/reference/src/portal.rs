@@ -16,6 +16,7 @@
 //!   class, label and SPI of what it answers; what comes from the server, by its own rule first. Where that leads into no tunnel of the access side, by the first that does.
 
 use crate::Reference;
+use crate::billing::Bill;
 use crate::bytes::{checksum, put, u8_at, u16_at, u32_at};
 use crate::detection::{Application, Arrival, first_pdr, first_pdr_of};
 use crate::enforcement::{Marks, Session, is_of_a_link};
@@ -322,6 +323,7 @@ impl Reference {
         ((pdr, far), arrival): ((&Pdr, &Far), &Arrival),
         bytes: Vec<u8>,
     ) -> Result<Outcome, DropReason> {
+        let bill = Some(Bill::of_answer(place, arrival));
         let session = self.sessions.get(place).ok_or(DropReason::Redirected)?;
         let packet = UserPacket::read(&bytes).ok_or(DropReason::Redirected)?;
         let destination = packet.header.destination;
@@ -330,7 +332,11 @@ impl Reference {
             let is_plain = arrival.tunnel.is_none() && may_leave;
             let side = network(arrival.source, arrival.instance);
             let next_hop = self.setup.next_hop(side, destination).ok_or(DropReason::NoRoute);
-            return if is_plain { self.transmit(next_hop?, bytes) } else { Err(DropReason::Redirected) };
+            return if is_plain {
+                self.transmit_counted(next_hop?, bytes, bill)
+            } else {
+                Err(DropReason::Redirected)
+            };
         }
         // What begins the connection goes before it is known of what application that is.
         let unknown = [Application::None, Application::Any]
@@ -351,7 +357,7 @@ impl Reference {
                 (self.setup.next_hop(towards(&to), destination).ok_or(DropReason::NoRoute)?, bytes)
             }
         };
-        self.transmit(next_hop, packet)
+        self.transmit_counted(next_hop, packet, bill)
     }
 }
 
