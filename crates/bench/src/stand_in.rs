@@ -1,10 +1,15 @@
-//! A stand-in for the worker: it takes packets, waits as long as the worker would need for them, and gives them back. It has no tables
-//! and no code to speak of, so what a packet takes through it is what rings, generator, queueing at that load and the machine take.
+//! A stand-in for the worker: it takes packets, does to them what the bare loop does, waits until as much time has passed as the worker
+//! would need, and gives them back. It has no logic, and touches the memory that no user plane can avoid: so what a packet takes through
+//! it is what rings, generator, queueing, that memory and the machine take. Interrupts take longer where it has driven the kernel's and
+//! the hypervisor's own memory from the caches: 0.3 % of the time passed in turns of 20 to 100 us where the stand-in only waited.
 
 use crate::gaps::{Gaps, Seen};
 use crate::generator::{Generator, Trial};
 use crate::link::{End, pair};
+use crate::plan::Plan;
+use crate::setup::{N3, N6};
 use crate::station::{Station, Turn};
+use crate::yardstick::Yardstick;
 use dpdk::{Eal, Mbuf, Mempool};
 use std::hint::spin_loop;
 use std::time::Duration;
@@ -22,18 +27,20 @@ pub(crate) struct StandIn {
 }
 
 impl StandIn {
-    /// On `cpu`, which its owner gives up while it works. It takes `cycles` a packet.
+    /// On `cpu`, which its owner gives up while it works. It takes `cycles` a packet of the plan's traffic.
     ///
     /// # Errors
-    /// DPDK lacks the memory; no thread can be had.
+    /// There is no memory; no thread can be had.
     pub(crate) fn start(
         (eal, pool): (&'static Eal, &Mempool),
         cpu: usize,
-        cycles: f64,
+        (plan, cycles): (&Plan, f64),
     ) -> anyhow::Result<Self> {
         let ((n3, far_n3), (n6, far_n6)) = (pair(eal, pool)?, pair(eal, pool)?);
         let hurry = eal.tsc_hz() / 1_000_000 * HURRY_US;
-        let waiter = Waiter { ends: [n3, n6], cycles, hurry, free: 0, packets: Default::default() };
+        let yardstick = Yardstick::new(plan)?;
+        let waiter =
+            Waiter { ends: [n3, n6], yardstick, cycles, hurry, free: 0, packets: Default::default() };
         let station = Station::start(eal, waiter, cpu)?;
         station.rest(true);
         Ok(Self { station, far: [far_n3, far_n6] })
@@ -69,6 +76,7 @@ impl StandIn {
 /// What runs on the thread.
 struct Waiter {
     ends: [End; 2],
+    yardstick: Yardstick,
     /// A packet.
     cycles: f64,
     hurry: u64,
@@ -80,14 +88,15 @@ struct Waiter {
 
 impl Turn for Waiter {
     fn turn(&mut self, _: u64) {
-        let mut taken = 0;
-        for (end, packets) in self.ends.iter_mut().zip(&mut self.packets) {
-            taken += end.rx.receive(packets, BURST);
+        let (mut taken, came) = (0, dpdk::tsc().saturating_sub(self.hurry));
+        for (port, packets) in [N3, N6].into_iter().zip(&mut self.packets) {
+            taken += self.ends[port].rx.receive(packets, BURST);
+            self.yardstick.bare_vector(packets, port == N3);
         }
         if taken == 0 {
             return;
         }
-        self.free = done(self.free, dpdk::tsc().saturating_sub(self.hurry), taken as f64 * self.cycles);
+        self.free = done(self.free, came, taken as f64 * self.cycles);
         while dpdk::tsc() < self.free {
             spin_loop();
         }

@@ -113,7 +113,7 @@ impl Report {
             let Some(us) = us else { continue };
             let _ = writeln!(
                 text,
-                "through a stand-in that only waits as long{which}: p50 {:.1}, p99 {:.1}, p99.9 {:.1}, most {:.1} us",
+                "through the bare loop at that pace{which}: p50 {:.1}, p99 {:.1}, p99.9 {:.1}, most {:.1} us",
                 us.p50, us.p99, us.p999, us.max,
             );
         }

@@ -85,22 +85,30 @@ impl Yardstick {
     /// The floor, and one line of a session and one of a flow found, read and written for each packet, whose headers
     /// are rewritten.
     pub(crate) fn bare(&mut self, ports: &mut [Replay; 2]) {
-        let Self { sessions, flows, vector, places, ready } = self;
-        let mut tables = Tables { sessions: sessions.get(), flows: flows.get() };
+        let mut vector = std::mem::take(&mut self.vector);
         for port in [N3, N6] {
-            while ports[port].receive(vector, VECTOR) > 0 {
-                ask_first(vector, port == N3);
-                places.clear();
-                for at in 0..vector.len() {
-                    ask_ahead(vector, at, port == N3);
-                    places.push(tables.find(&mut vector[at], port == N3));
-                }
-                for (mbuf, place) in vector.iter_mut().zip(places.iter()) {
-                    tables.count(*place, mbuf.data().len() as u64);
-                    rewrite(mbuf.data_mut(), *place, ready);
-                }
-                ports[1 - port].send(vector);
+            while ports[port].receive(&mut vector, VECTOR) > 0 {
+                self.bare_vector(&mut vector, port == N3);
+                ports[1 - port].send(&mut vector);
             }
+        }
+        self.vector = vector;
+    }
+
+    /// What the bare loop does to packets that come from users, or go to them.
+    #[inline]
+    pub(crate) fn bare_vector(&mut self, vector: &mut [Mbuf], up: bool) {
+        let Self { sessions, flows, places, ready, .. } = self;
+        let mut tables = Tables { sessions: sessions.get(), flows: flows.get() };
+        ask_first(vector, up);
+        places.clear();
+        for at in 0..vector.len() {
+            ask_ahead(vector, at, up);
+            places.push(tables.find(&mut vector[at], up));
+        }
+        for (mbuf, place) in vector.iter_mut().zip(places.iter()) {
+            tables.count(*place, mbuf.data().len() as u64);
+            rewrite(mbuf.data_mut(), *place, ready);
         }
     }
 }

@@ -135,7 +135,7 @@ fn latency(report: &Report) -> Vec<Asked> {
     let Some(load) = &point.load else { return vec![] };
     let Waits { calm_us: Some(calm), stand_in_calm_us, calm_share, .. } = &load.waits else { return vec![] };
     let beside = |pick: fn(&Latency) -> f64| {
-        stand_in_calm_us.as_ref().map(|us| ("a stand-in that only waits", pick(us)))
+        stand_in_calm_us.as_ref().map(|us| ("the bare loop at that pace", pick(us)))
     };
     let figure = |name: &str, most, pick: fn(&Latency) -> f64| {
         let all = point

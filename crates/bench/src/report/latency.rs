@@ -65,7 +65,7 @@ pub(crate) struct Waits {
     pub(crate) calm_p999_us: Option<Spread>,
     /// The share that they are of all packets.
     pub(crate) calm_share: f64,
-    /// Of packets that went through a stand-in, which only waits as long as the worker takes for them.
+    /// Of packets that went through a stand-in, which is the bare loop and waits until as much time has passed as the worker takes.
     pub(crate) stand_in_us: Option<Latency>,
     pub(crate) stand_in_calm_us: Option<Latency>,
     pub(crate) stand_in_calm_p999_us: Option<Spread>,
