@@ -27,8 +27,6 @@ pub(crate) struct Bench {
     pub(crate) station: Station<Product<End>>,
     pub(crate) hz: u64,
     pub(crate) found: Found,
-    /// The most packets a second that came through where more were offered than could: where nothing took the worker's CPU, its pace.
-    pub(crate) most: f64,
 }
 
 /// Of several trials; times in cycles.
@@ -122,7 +120,6 @@ impl Bench {
     pub(crate) fn zero_loss(&mut self, length: Duration) -> anyhow::Result<f64> {
         let (flood, _) = self.trial(FLOOD_PPS, length.min(Duration::from_millis(50)))?;
         let most = flood.received as f64 / (flood.offered as f64 / FLOOD_PPS) / flood.stretch;
-        self.most = self.most.max(most);
         let (mut low, mut high) = (0.0, most * HIGHEST);
         let mut pps = most;
         for _ in 0..STEPS {
