@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A thread that polls without pause and finds so much time gone was not running meanwhile.
 pub(crate) const GAP_US: u64 = 100;
-/// No turn of a worker's takes so long by itself: in one that does, something else had its CPU for a while.
+/// Hardly any turn of a worker's takes so long by itself, unless its vector is full: something else had its CPU for a while.
 pub(crate) const HELD_US: u64 = 20;
 
 /// Of one thread; any other may read them.
