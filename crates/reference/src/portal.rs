@@ -323,7 +323,9 @@ impl Reference {
         ((pdr, far), arrival): ((&Pdr, &Far), &Arrival),
         bytes: Vec<u8>,
     ) -> Result<Outcome, DropReason> {
-        let bill = Some(Bill::of_answer(place, arrival));
+        // Where the rules lead what it answers into a tunnel, the user has not chosen where the answer goes.
+        let is_of_tunnel = far.forwarding.as_ref().is_some_and(|to| to.outer_header_creation.is_some());
+        let bill = (!is_of_tunnel).then(|| Bill::of_answer(place, arrival));
         let session = self.sessions.get(place).ok_or(DropReason::Redirected)?;
         let packet = UserPacket::read(&bytes).ok_or(DropReason::Redirected)?;
         let destination = packet.header.destination;
