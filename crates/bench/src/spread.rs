@@ -31,6 +31,13 @@ impl Spread {
     }
 }
 
+/// Of several trials, the one whose figure stands in the middle; of an even number, the higher of two.
+pub(crate) fn middle<T: Copy>(trials: &[T], figure: impl Fn(&T) -> f64) -> Option<T> {
+    let mut sorted = trials.to_vec();
+    sorted.sort_by(|one, other| figure(one).total_cmp(&figure(other)));
+    sorted.get(sorted.len() / 2).copied()
+}
+
 /// To a thousandth: what is behind that is noise.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
@@ -46,6 +53,14 @@ mod tests {
         assert_eq!(spread(&[]), None);
         assert_eq!(spread(&[3.0, 1.0, 2.0]), Some((1.0, 2.0, 3.0)));
         assert_eq!(spread(&[4.0, 1.0, 2.0, 3.0]), Some((1.0, 2.5, 4.0)));
+    }
+
+    #[test]
+    fn the_trial_in_the_middle_counts() {
+        let trials = [("worst", 9.0), ("best", 1.0), ("usual", 5.0)];
+        assert_eq!(middle(&trials, |trial| trial.1).map(|trial| trial.0), Some("usual"));
+        assert_eq!(middle(&trials[..2], |trial| trial.1).map(|trial| trial.0), Some("worst"));
+        assert_eq!(middle(&[], |trial: &f64| *trial), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::machine::cpu_time;
 use crate::plan::Plan;
 use crate::product::Memory;
 use crate::report::{Control, Report, TurnLengths};
-use crate::spread::{Spread, rounded};
+use crate::spread::{Spread, middle, rounded};
 use anyhow::Context;
 use hdrhistogram::Histogram;
 use rand::{Rng, SeedableRng};
@@ -76,17 +76,10 @@ fn control(ratio_to_quiet: Spread, [quiet, changed]: &[Vec<TurnLengths>; 2]) -> 
     Some(Control {
         changes_per_s: CHANGES_PER_S,
         ratio_to_quiet,
-        quiet_turn: middle(quiet)?,
-        changed_turn: middle(changed)?,
+        quiet_turn: middle(quiet, |turn| turn.p99_9_us)?,
+        changed_turn: middle(changed, |turn| turn.p99_9_us)?,
         longer_p99_9_us: Spread::of(&longer),
     })
-}
-
-/// Of several trials, the one whose p99.9 stands in the middle.
-fn middle(trials: &[TurnLengths]) -> Option<TurnLengths> {
-    let mut sorted = trials.to_vec();
-    sorted.sort_by(|one, other| one.p99_9_us.total_cmp(&other.p99_9_us));
-    sorted.get(sorted.len() / 2).copied()
 }
 
 fn lengths(turns: &Histogram<u64>) -> TurnLengths {

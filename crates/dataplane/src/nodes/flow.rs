@@ -83,3 +83,26 @@ fn is_of_no_handshake(packet: &[u8]) -> bool {
     let others = header[9] ^ protocol::TCP | header[FLAGS] & tcp::flag::SYN;
     (front ^ USUAL) & MATTERS | u64::from(others) == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As [`is_of_no_handshake`], field by field.
+    fn by_fields(packet: &[u8]) -> bool {
+        let is_whole = packet[6] & 0x3f == 0 && packet[7] == 0;
+        packet[0] == 0x45 && is_whole && packet[9] == protocol::TCP && packet[33] & tcp::flag::SYN == 0
+    }
+
+    #[test]
+    fn headers_are_of_no_handshake_by_words_as_by_fields() {
+        let mut packet = [0xff; 40];
+        (packet[0], packet[6], packet[7], packet[9], packet[33]) = (0x45, 0x40, 0, protocol::TCP, 0x10);
+        assert!(is_of_no_handshake(&packet) && !is_of_no_handshake(&packet[..33]));
+        for bit in 0..8 * packet.len() {
+            packet[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(is_of_no_handshake(&packet), by_fields(&packet), "bit {bit}");
+            packet[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}

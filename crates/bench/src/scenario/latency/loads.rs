@@ -4,7 +4,7 @@ use super::LONGEST_TRIAL;
 use crate::generator::Trial;
 use crate::report::{Latency, Load, Report, Waits};
 use crate::search::{Bench, Found, STRETCH};
-use crate::spread::{Spread, rounded};
+use crate::spread::{Spread, middle, rounded};
 use crate::stand_in::StandIn;
 use crate::{contest, interrupt};
 use hdrhistogram::Histogram;
@@ -108,13 +108,14 @@ impl Turns {
         point.has_no_rate();
         point.set_rate(whole.mpps_per_core.unwrap_or_default() * load);
         point.loss = Some(self.lost as f64 / self.offered.max(1) as f64);
-        point.latency_us = middle(&self.latency);
+        let by = |trial: &Latency| trial.p999;
+        point.latency_us = middle(&self.latency, by);
         let waits = Waits {
-            calm_us: middle(&self.calm),
+            calm_us: middle(&self.calm, by),
             calm_p999_us: p999(&self.calm),
             calm_share: share(self.received_calm, self.received),
-            stand_in_us: middle(&self.other),
-            stand_in_calm_us: middle(&self.other_calm),
+            stand_in_us: middle(&self.other, by),
+            stand_in_calm_us: middle(&self.other_calm, by),
             stand_in_calm_p999_us: p999(&self.other_calm),
             stand_in_held: share(self.other_held, self.other_cycles),
         };
@@ -141,13 +142,6 @@ pub(super) fn as_load(load: f64, found: Found, hz: u64) -> Load {
     }
 }
 
-/// Of several trials, the one whose p99.9 stands in the middle.
-fn middle(trials: &[Latency]) -> Option<Latency> {
-    let mut sorted = trials.to_vec();
-    sorted.sort_by(|one, other| one.p999.total_cmp(&other.p999));
-    sorted.get(sorted.len() / 2).copied()
-}
-
 fn p999(trials: &[Latency]) -> Option<Spread> {
     Spread::of(&trials.iter().map(|trial| trial.p999).collect::<Vec<f64>>())
 }
@@ -167,18 +161,4 @@ fn us(cycles: u64, hz: u64) -> f64 {
 
 fn latency(histogram: &Histogram<u64>, hz: u64) -> Latency {
     Latency::of(histogram, hz as f64 / 1e6)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_trial_in_the_middle_counts() {
-        let trials =
-            [9.0, 1.0, 5.0].map(|p999| Latency { mean: None, p50: p999 / 2.0, p99: 0.0, p999, max: 10.0 });
-        assert_eq!(middle(&trials).map(|trial| (trial.p50, trial.p999)), Some((2.5, 5.0)));
-        assert_eq!(p999(&trials).map(|all| (all.min, all.median, all.max)), Some((1.0, 5.0, 9.0)));
-        assert!(middle(&[]).is_none() && p999(&[]).is_none());
-    }
 }
