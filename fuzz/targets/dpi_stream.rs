@@ -4,6 +4,7 @@
 #![no_main]
 
 use dpi::extract::{Inspection, PACKETS_MAX, Seen, Verdict, later_request};
+use std::net::Ipv6Addr;
 
 /// Each segment: two bytes of sequence number, one of length.
 fn segments(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
@@ -16,9 +17,15 @@ fn segments(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
     segments
 }
 
+/// Whether it is a name, or an address as it stands between brackets.
+fn is_host(host: &[u8]) -> bool {
+    let address = std::str::from_utf8(host).map(str::parse::<Ipv6Addr>);
+    dpi::extract::host(host).is_some() || matches!(address, Ok(Ok(_)))
+}
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Some(request) = later_request(bytes) {
-        assert!(request.host.is_none_or(|host| dpi::extract::host(host).is_some()));
+        assert!(request.host.is_none_or(is_host));
         assert!(request.path().is_none_or(|path| path.len() <= bytes.len()));
     }
     let (whole, pieces) = bytes.split_at(bytes.len() / 2);
@@ -35,7 +42,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                     hello.protocols.for_each(drop);
                 }
                 let (host, path) = (seen.host(), seen.path());
-                assert!(host.is_none_or(|host| dpi::extract::host(host).is_some()));
+                assert!(host.is_none_or(is_host));
                 assert!(path.is_none_or(|path| path.len() <= bytes.len().max(1)));
                 return;
             }

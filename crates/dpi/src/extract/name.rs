@@ -1,21 +1,29 @@
 //! Names of hosts as protocols carry them.
 
+use std::net::Ipv6Addr;
+use std::str;
+
 /// Most bytes of a name (RFC 1035 2.3.4, without the length bytes).
 pub const NAME_MAX: usize = 253;
 
 /// The name in what a client says is the host: without port, without the dot at the end. `None` where it is no name and
 /// no address: empty, too long, or of characters that neither has. Letters stay as they are.
 pub fn host(bytes: &[u8]) -> Option<&[u8]> {
-    let name = match bytes.first()? {
-        // An IPv6 address (RFC 3986 3.2.2).
-        b'[' => bytes.get(1..memchr::memchr(b']', bytes)?)?,
-        _ => bytes.get(..memchr::memchr(b':', bytes).unwrap_or(bytes.len()))?,
-    };
+    if let Some(behind) = bytes.strip_prefix(b"[") {
+        return address(behind.get(..memchr::memchr(b']', behind)?)?);
+    }
+    let name = bytes.get(..memchr::memchr(b':', bytes).unwrap_or(bytes.len()))?;
     let name = name.strip_suffix(b".").unwrap_or(name);
     (1..=NAME_MAX).contains(&name.len()).then_some(())?;
     // Underscores are in no host name (RFC 952) and in many a URL.
-    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     name.iter().all(allowed).then_some(name)
+}
+
+/// What stands in brackets, which is an IPv6 address (RFC 3986 3.2.2) or nothing that a server knows.
+fn address(bytes: &[u8]) -> Option<&[u8]> {
+    str::from_utf8(bytes).ok()?.parse::<Ipv6Addr>().ok()?;
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -32,7 +40,12 @@ mod tests {
             ("", None),
             (":80", None),
             (".", None),
+            ("[::1]", Some("::1")),
             ("[2001:db8::1", None),
+            ("[:]", None),
+            ("[]", None),
+            ("[a.example]", None),
+            ("[192.0.2.1]", None),
             ("a b", None),
             ("a/b", None),
             ("a\0", None),
