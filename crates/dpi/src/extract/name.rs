@@ -7,7 +7,7 @@ use std::str;
 pub const NAME_MAX: usize = 253;
 
 /// The name in what a client says is the host: without port, without the dot at the end. `None` where it is no name and
-/// no address: empty, too long, or of characters that neither has. Letters stay as they are.
+/// no address: empty, too long, of characters that neither has, or with nothing between two dots. Letters stay as they are.
 pub fn host(bytes: &[u8]) -> Option<&[u8]> {
     if let Some(behind) = bytes.strip_prefix(b"[") {
         return address(behind.get(..memchr::memchr(b']', behind)?)?);
@@ -16,8 +16,9 @@ pub fn host(bytes: &[u8]) -> Option<&[u8]> {
     let name = name.strip_suffix(b".").unwrap_or(name);
     (1..=NAME_MAX).contains(&name.len()).then_some(())?;
     // Underscores are in no host name (RFC 952) and in many a URL.
-    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    name.iter().all(allowed).then_some(name)
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_label = |label: &[u8]| !label.is_empty() && label.iter().all(allowed);
+    name.split(|byte| *byte == b'.').all(is_label).then_some(name)
 }
 
 /// What stands in brackets, which is an IPv6 address (RFC 3986 3.2.2) or nothing that a server knows.
@@ -40,6 +41,10 @@ mod tests {
             ("", None),
             (":80", None),
             (".", None),
+            ("..", None),
+            (".a.example", None),
+            ("a..example", None),
+            ("a.example..", None),
             ("[::1]", Some("::1")),
             ("[2001:db8::1", None),
             ("[:]", None),

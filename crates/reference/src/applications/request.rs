@@ -95,8 +95,9 @@ fn is_scheme(text: &str) -> bool {
 pub(super) fn name(host: &str) -> Option<String> {
     let host = host.split(':').next()?;
     let host = host.strip_suffix('.').unwrap_or(host);
-    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
-    let is_name = (1..=253).contains(&host.len()) && host.chars().all(is_of_name);
+    let is_of_label = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    let is_label = |label: &str| !label.is_empty() && label.chars().all(is_of_label);
+    let is_name = host.len() <= 253 && host.split('.').all(is_label);
     is_name.then(|| host.to_ascii_lowercase())
 }
 
