@@ -100,6 +100,8 @@ pub struct PeerStatistics {
     pub recovery_time_stamp: Option<u32>,
     /// Its restarts since it is known.
     pub restarts: u32,
+    /// Bytes of IP that pass on the way there, as routers have said; `None` where none did.
+    pub path_mtu: Option<u16>,
 }
 
 /// One worker.

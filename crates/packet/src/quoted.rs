@@ -1,6 +1,7 @@
 //! The packet that an ICMP error is about, as far as the error quotes it (RFC 792, RFC 4443 3), and another address for it, all
 //! checksums with it (RFC 5508 4.2); of a segment of TCP other numbers, too.
 
+mod fits;
 mod segment;
 
 pub use segment::Number;
@@ -249,6 +250,19 @@ mod tests {
         let sum = !checksum::add(checksum::sum(ip.payload()), pseudo);
         error[42..44].copy_from_slice(&sum.to_be_bytes());
         error
+    }
+
+    #[test]
+    fn what_would_pass_is_said_by_errors_that_are_intact() {
+        for version in [4, 6] {
+            let about = segment(&flow(version, [1, 2]), b"long");
+            let of = |error: &[u8]| Quoted::of(error).unwrap().fits(error);
+            let mut told = too_long(1_300, &about, 28 + usize::from(version == 6) * 20);
+            assert_eq!(of(&told), Some(1_300));
+            *told.last_mut().unwrap() ^= 1;
+            assert_eq!(of(&told), None, "it is damaged");
+            assert_eq!(of(&error(&about, 60)), None, "it is about something else");
+        }
     }
 
     proptest! {

@@ -10,13 +10,13 @@ pub(super) fn text(peers: &[PeerStatistics], now_s: u32) -> String {
         return "no tunnel leads to any peer\n".to_owned();
     }
     let mut text = format!(
-        "{:<40} {:<8} {:<10} {:>8} {:>14} {:>16} {:>16} {:>8}  our address\n",
-        "peer", "side", "path", "tunnels", "round trip ms", "last answer s", "started s", "restarts"
+        "{:<40} {:<8} {:<10} {:>8} {:>14} {:>16} {:>16} {:>8} {:>8}  our address\n",
+        "peer", "side", "path", "tunnels", "round trip ms", "last answer s", "started s", "restarts", "path MTU"
     );
     for peer in peers {
         let _ = writeln!(
             text,
-            "{:<40} {:<8} {:<10} {:>8} {:>14} {:>16} {:>16} {:>8}  {}",
+            "{:<40} {:<8} {:<10} {:>8} {:>14} {:>16} {:>16} {:>8} {:>8}  {}",
             peer.address.to_string(),
             side(peer.side),
             path(peer.path),
@@ -25,6 +25,7 @@ pub(super) fn text(peers: &[PeerStatistics], now_s: u32) -> String {
             peer.last_answer_age_ms.map_or_else(none, |ms| format!("{:.1} ago", ms as f64 / 1_000.0)),
             peer.recovery_time_stamp.map_or_else(none, |stamp| started(stamp, now_s)),
             peer.restarts,
+            peer.path_mtu.map_or_else(none, |mtu| mtu.to_string()),
             peer.ours.map_or_else(none, |ours| ours.to_string()),
         );
     }
@@ -76,6 +77,7 @@ mod tests {
             last_answer_age_ms: Some(75_000),
             recovery_time_stamp: Some(3_900_000_000),
             restarts: 2,
+            path_mtu: Some(1_300),
         };
         let ahead = PeerStatistics { recovery_time_stamp: Some(3_900_000_300), ..peer.clone() };
         let silent = PeerStatistics {
@@ -84,14 +86,14 @@ mod tests {
             ours: None,
             recovery_time_stamp: None,
             restarts: 0,
+            path_mtu: None,
             ..peer.clone()
         };
         let text = text(&[peer, silent, ahead], 3_900_000_060);
         let words = |line: usize| text.lines().nth(line).unwrap().split_whitespace().collect::<Vec<_>>();
-        let told =
-            ["10.30.0.1", "access", "FAILED", "12", "1.250", "75.0", "ago", "60", "ago", "2", "10.30.0.2"];
-        assert_eq!(words(1), told);
-        assert_eq!(words(2), ["10.30.0.1", "access", "FAILED", "12", "-", "-", "-", "0", "-"]);
+        let told = "10.30.0.1 access FAILED 12 1.250 75.0 ago 60 ago 2 1300 10.30.0.2";
+        assert_eq!(words(1).join(" "), told);
+        assert_eq!(words(2).join(" "), "10.30.0.1 access FAILED 12 - - - 0 - -");
         assert_eq!(words(3)[7..9], ["in", "240"]);
     }
 

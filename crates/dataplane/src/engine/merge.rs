@@ -113,8 +113,9 @@ pub(super) fn peers(lists: Vec<Vec<PeerStatistics>>) -> Vec<PeerStatistics> {
             None => merged.push(peer),
             Some(known) => {
                 let tunnels = known.tunnels + peer.tunnels;
+                let path_mtu = known.path_mtu.into_iter().chain(peer.path_mtu).min();
                 let knows = worker == steward(name, workers);
-                *known = PeerStatistics { tunnels, ..if knows { peer } else { known.clone() } };
+                *known = PeerStatistics { tunnels, path_mtu, ..if knows { peer } else { known.clone() } };
             }
         }
     }

@@ -23,7 +23,7 @@ impl<B: Buffer> Node<B> for EthernetOutput {
             return come_back(state, packet);
         }
         let port = state.ports.get(next_hop.port);
-        if packet.buffer.data().len() > usize::from(port.mtu) {
+        if packet.buffer.data().len() > usize::from(port.mtu) || is_narrow(state, packet) {
             return too_long(state, packet);
         }
         let mac = match state.neighbours.find(next_hop, state.now_ns) {
@@ -55,9 +55,18 @@ fn come_back<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Next {
     }
 }
 
+/// Whether a datagram of ours is longer than what passes on its way, as routers there have said.
+#[inline]
+fn is_narrow<B: Buffer>(state: &State, packet: &Packet<B>) -> bool {
+    let data = packet.buffer.data();
+    let is_longer = |to| data.len() > usize::from(state.passes(packet.meta.next_hop.port, to));
+    state.sessions.peers.are_any_narrow()
+        && ends(data).is_some_and(|(source, to)| is_longer(to) && state.ports.is_ours(source))
+}
+
 /// From tunnel to tunnel we are no hop of the user's, who cannot be told what would pass, and frames have nobody to tell: what
 /// they are in is our own datagram, which is split, for the tunnel's other end to put together (TS 23.501 annex J, RFC 4459
-/// 3.1). Others have been seen to in `path_mtu`.
+/// 3.1). So is any that is too long for a link behind our own. Others have been seen to in `path_mtu`.
 #[cold]
 fn too_long<B: Buffer>(state: &State, packet: &Packet<B>) -> Next {
     match ends(packet.buffer.data()) {

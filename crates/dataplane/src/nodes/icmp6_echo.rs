@@ -1,6 +1,6 @@
 //! Answers pings to our IPv6 addresses (RFC 4443 4.2).
 
-use super::punt::unspoken;
+use super::icmp_echo::hear_error;
 use crate::counters::DropReason;
 use crate::frame::{NextHop, Packet};
 use crate::graph::{Next, Node, NodeId};
@@ -18,7 +18,7 @@ impl<B: Buffer> Node<B> for Icmp6Echo {
         match icmpv6::reply_to_echo(packet.buffer.data_mut()) {
             Ok(()) => {}
             Err(NoReply::Malformed) => return Next::drop(DropReason::IcmpMalformed),
-            Err(NoReply::NotEchoRequest) => return unspoken(state, packet, DropReason::IcmpNotEcho),
+            Err(NoReply::NotEchoRequest) => return hear_error(state, packet),
             Err(_) => return Next::drop(DropReason::IcmpNotEcho),
         }
         match super::destination(packet.buffer.data()) {

@@ -10,7 +10,7 @@ use packet::ethernet;
 pub(crate) struct Exit<H> {
     pub(crate) headers: H,
     pub(crate) port: PortIndex,
-    /// Of that port, bytes of IP.
+    /// Bytes of IP that pass there.
     pub(crate) mtu: u16,
     /// Until when the next hop's Ethernet address is taken for fresh.
     until_ns: u64,
@@ -29,6 +29,11 @@ impl<H> Exit<H> {
         let headers = make(ethernet::Header::new(mac, port.mac, ethernet::IPV4));
         let changes = neighbours.changes();
         Some(Self { headers, port: next_hop.port, mtu: port.mtu, until_ns, changes })
+    }
+
+    /// On a way that no more passes.
+    pub(crate) fn at_most(self, mtu: u16) -> Self {
+        Self { mtu: self.mtu.min(mtu), ..self }
     }
 
     /// Whether they are still right.

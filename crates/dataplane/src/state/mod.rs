@@ -27,6 +27,7 @@ mod memory;
 mod meters;
 mod moving;
 mod neighbours;
+mod path_mtus;
 mod paths;
 mod peers;
 mod policies;
@@ -105,6 +106,9 @@ use telling::LATE_MAX;
 /// Most events noted between two turns of the control side; later ones are lost, unless they are noted again.
 const EVENTS_MAX: usize = 64;
 
+/// Routers tell of each packet that is too long; to listen to so many a second is enough to have heard of all peers soon.
+const TOLD_TOO_LONG_PER_S: u32 = 256;
+
 /// Owned by one worker alone.
 pub(crate) struct State {
     /// When the vector was received.
@@ -129,6 +133,8 @@ pub(crate) struct State {
     heads: Heads,
     /// ICMP errors that may still be sent: that a packet is too long, and that it has no hop left.
     pub(crate) icmp_errors: [Shared; 2],
+    /// Those about our own datagrams that may still be listened to.
+    told_too_long: Budget,
     /// What the kernel may still have.
     pub(crate) punting: Punting,
     /// The other workers.
@@ -205,6 +211,7 @@ impl State {
             fragments: Fragments::new(limits.reassembled, config.seed),
             heads: Heads::new(),
             icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
+            told_too_long: Budget::new(TOLD_TOO_LONG_PER_S),
             punting,
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
@@ -316,6 +323,20 @@ impl State {
             Some(steward) => self.steering.post.tell(steward, Note::Began(peer, stamp)),
             None => self.sessions.peers.began(peer, stamp, self.now_ns),
         }
+    }
+
+    /// A router says how much passes on the way to a peer: whichever worker's datagrams it was about.
+    pub(crate) fn told_too_long(&mut self, peer: IpAddr, mtu: u16) {
+        if self.told_too_long.take(self.now_ns) {
+            self.sessions.peers.narrow(peer, mtu, self.now_ns);
+            self.steering.post.tell_all(Note::Narrow(peer, mtu));
+        }
+    }
+
+    /// Bytes of IP that pass on the way from a port to an address.
+    pub(crate) fn passes(&self, port: PortIndex, to: IpAddr) -> u16 {
+        let mtu = self.ports.get(port).mtu;
+        self.sessions.peers.passes(to, self.now_ns).map_or(mtu, |passes| passes.min(mtu))
     }
 
     /// How packets get to an address on one of these sides, the first that leads there, in whichever network.

@@ -1,6 +1,7 @@
 //! The other ends of tunnels: few, and named by many sessions, so each is kept once.
 
 use super::exits::Exit;
+use super::path_mtus::PathMtus;
 use super::paths::{Due, Path, PathCounts, PathsDue};
 use crate::config::Echo;
 use crate::frame::NextHop;
@@ -102,6 +103,7 @@ pub(crate) struct Peers {
     place: (u8, u8),
     /// Looked at last.
     looked: usize,
+    path_mtus: PathMtus,
     pub(crate) counts: PathCounts,
 }
 
@@ -117,6 +119,7 @@ impl Peers {
             echo,
             place: (0, 1),
             looked: 0,
+            path_mtus: PathMtus::new(limit),
             counts: PathCounts::default(),
         }
     }
@@ -244,10 +247,41 @@ impl Peers {
     }
 
     /// Notes how packets leave that go to a peer.
-    pub(crate) fn note_exit(&mut self, index: PeerIndex, exit: impl FnOnce(&Way) -> Option<Exit<Framed>>) {
+    pub(crate) fn note_exit(
+        &mut self,
+        index: PeerIndex,
+        now_ns: u64,
+        exit: impl FnOnce(&Way) -> Option<Exit<Framed>>,
+    ) {
         if let Some(peer) = self.peers.get_mut(index.0 as usize) {
-            peer.exit = peer.way.as_ref().and_then(exit);
+            let passes = peer.way.and_then(|way| self.path_mtus.fits(way.ends.1, now_ns));
+            let exit = peer.way.as_ref().and_then(exit);
+            peer.exit = exit.map(|exit| exit.at_most(passes.unwrap_or(u16::MAX)));
         }
+    }
+
+    /// No more than `mtu` bytes of IP pass on the way to a peer; nothing is remembered of others.
+    pub(crate) fn narrow(&mut self, peer: IpAddr, mtu: u16, now_ns: u64) {
+        let is_it = |known: &Known| known.name.is_some_and(|(_, address)| address == peer);
+        let places = || self.known.iter().enumerate().filter(|(_, known)| is_it(known)).map(|(place, _)| place);
+        if places().next().is_none() || !self.path_mtus.learn(peer, mtu, now_ns) {
+            return;
+        }
+        for place in places() {
+            self.peers.get_mut(place).into_iter().for_each(|peer| peer.exit = None);
+        }
+    }
+
+    /// Bytes of IP that pass on the way to an address; `None` where nobody said so.
+    #[inline]
+    pub(crate) fn passes(&self, to: IpAddr, now_ns: u64) -> Option<u16> {
+        self.path_mtus.fits(to, now_ns)
+    }
+
+    /// Whether anybody said so of any way.
+    #[inline]
+    pub(crate) fn are_any_narrow(&self) -> bool {
+        self.path_mtus.are_any()
     }
 
     /// Looks at some peers in turn: what is to be done about their paths. Changes come again until
@@ -362,7 +396,10 @@ impl Peers {
         for place in places.clone() {
             let seen = self.known.get(place).zip(self.peers.get(place));
             let told = seen.filter(|(known, _)| self.is_listed(known, now_ns));
-            let told = told.and_then(|(known, peer)| known.tell(peer, now_ns));
+            let told = told.and_then(|(known, peer)| {
+                let told = known.tell(peer, now_ns)?;
+                Some(dplink::PeerStatistics { path_mtu: self.passes(told.address, now_ns), ..told })
+            });
             into.extend(told.filter(|_| into.len() < into.capacity()));
         }
         (places.end < self.known.len()).then_some(places.end)
@@ -401,6 +438,7 @@ impl Known {
             last_answer_age_ms: answer.map(|(at_ns, _)| now_ns.saturating_sub(at_ns) / 1_000_000),
             recovery_time_stamp: self.path.recovery_time_stamp(),
             restarts: self.path.restarts(),
+            path_mtu: None,
         })
     }
 }

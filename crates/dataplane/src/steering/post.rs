@@ -5,6 +5,7 @@ use crate::state::{Key, Name};
 use packet::ethernet::MacAddress;
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 /// Notes on their way from one worker to another.
 const NOTES: usize = 1_024;
@@ -27,6 +28,8 @@ pub(crate) enum Note {
     Answered(Name, (u16, Option<u32>)),
     /// A peer of the reader says when it began. May be lost: it says so again.
     Began(Name, u32),
+    /// So many bytes of IP pass on the way to a peer. May be lost: routers say so again.
+    Narrow(IpAddr, u16),
 }
 
 /// A worker's letter boxes: a ring to and from each of the others. Owned by one worker, like everything it writes.

@@ -110,3 +110,70 @@ fn a_narrow_port_does_not_hinder_its_neighbour() {
     assert_eq!(wires[N6].0.borrow().from_worker.len(), 1, "{:?}", worker.counters().named_drops());
     assert_eq!(worker.counters().nodes[crate::NodeId::PathMtu as usize].packets, 1);
 }
+
+/// A router's word that what left in this frame was too long: no more than so many bytes of IP pass.
+fn too_long(frame: &[u8], mtu: u16) -> Vec<u8> {
+    let mut told = vec![0; 600];
+    told[..14].copy_from_slice(&[2, 0, 0, 0, 3, 2, 2, 0, 0, 0, 3, 1, 8, 0]);
+    let error = packet::icmp::Error::FragmentationNeeded { mtu };
+    let length = packet::icmp::write_error(error, &frame[14..], [10, 30, 0, 254].into(), &mut told[14..]);
+    told.truncate(14 + length.unwrap());
+    told
+}
+
+/// Bytes of IP in each frame that leaves, and whether others may fragment it.
+fn leaves(bench: &mut Bench, bytes: usize) -> Vec<(usize, bool)> {
+    bench.receive(N6, &long(bytes));
+    bench.worker.turn(bench.now_ns);
+    let sent = bench.sent(N3);
+    sent.iter().map(|frame| (frame.len() - 14, frame[20] & 0x40 == 0)).collect()
+}
+
+#[test]
+fn a_tunnel_is_as_wide_as_routers_on_its_way_say() {
+    let mut bench = Bench::new();
+    bench.receive(N6, &long(1_400));
+    bench.worker.turn(bench.now_ns);
+    let sent = bench.sent(N3).remove(0);
+    assert_eq!(sent.len() - 14, 1_444);
+    bench.receive(N3, &too_long(&sent, 1_300));
+    bench.worker.turn(bench.now_ns);
+    assert_eq!(bench.worker.counters().consumed, 1);
+    // What is as long as before comes in two, for the other end to put together; what passes is as it was.
+    assert_eq!(leaves(&mut bench, 1_400), [(1_300, true), (20 + 1_424 - 1_280, true)]);
+    assert_eq!(leaves(&mut bench, 1_256), [(1_300, false)]);
+    // After ten minutes more may pass.
+    bench.now_ns += 600_000_000_000;
+    bench.worker.turn(bench.now_ns);
+    bench.meet_neighbours();
+    bench.sent(N3);
+    assert_eq!(leaves(&mut bench, 1_400), [(1_444, false)]);
+    assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn who_quotes_what_we_did_not_send_is_not_listened_to() {
+    let mut bench = Bench::new();
+    bench.receive(N6, &long(1_400));
+    bench.worker.turn(bench.now_ns);
+    let sent = bench.sent(N3).remove(0);
+    let (ours, router) = ([10, 30, 0, 2], [10, 30, 0, 254]);
+    let headed = |frame: &[u8], source: [u8; 4], to: [u8; 4], protocol: u8| {
+        let mut frame = frame.to_vec();
+        let header = packet::ipv4::Header::new(source.into(), to.into(), protocol, frame.len() - 34);
+        header.unwrap().write(&mut frame[14..]).unwrap();
+        frame
+    };
+    let mut damaged = too_long(&sent, 1_300);
+    damaged[14 + 20 + 7] ^= 1;
+    let of_tcp = too_long(&headed(&sent, ours, [10, 30, 0, 1], 6), 1_300);
+    // About somebody else's datagram, but told us.
+    let foreign = too_long(&headed(&sent, [10, 30, 0, 99], [10, 30, 0, 1], 17), 1_300);
+    for told in [damaged, of_tcp, headed(&foreign, router, ours, 1)] {
+        bench.receive(N3, &told);
+    }
+    bench.worker.turn(bench.now_ns);
+    assert_eq!(leaves(&mut bench, 1_400), [(1_444, false)]);
+    assert_eq!(bench.worker.counters().consumed, 0);
+    assert!(bench.worker.books().balanced());
+}

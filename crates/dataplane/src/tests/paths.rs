@@ -140,6 +140,7 @@ fn peers_are_listed_with_what_is_known_of_them() {
         last_answer_age_ms: Some(2_000),
         recovery_time_stamp: None,
         restarts: 0,
+        path_mtu: None,
     };
     assert_eq!(peers(&mut bench), [expected]);
     bench.engine.handle(Command::Delete { session: Seid(1) }).unwrap();

@@ -152,6 +152,7 @@ impl State {
             Note::InUse(name) => sessions.peers.name(name, *now_ns, || Self::way(ports, routes, name)),
             Note::Answered(name, answer) => sessions.peers.answered(name, answer, *now_ns),
             Note::Began(name, stamp) => sessions.peers.began(name, stamp, *now_ns),
+            Note::Narrow(peer, mtu) => sessions.peers.narrow(peer, mtu, *now_ns),
             // The directory has read them.
             Note::Owns(_) | Note::Left(_) => {}
         }

@@ -1,9 +1,10 @@
-//! Splits our own datagrams that are too long for the port they leave by (RFC 791 3.2, RFC 8200 4.5).
+//! Splits our own datagrams that are too long for the port they leave by, or a link behind it (RFC 791 3.2, RFC 8200 4.5).
 
 use super::Worker;
 use super::rest::PARTS;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
+use crate::nodes;
 use crate::port::Port;
 use crate::receipt::Receipt;
 use packet::fragment::{Split, Split6};
@@ -28,7 +29,8 @@ impl<P: Port> Worker<P> {
     }
 
     fn split_datagram(&mut self, packet: &mut Packet<P::Buffer>) -> Result<(), DropReason> {
-        let mtu = usize::from(self.state.ports.get(packet.meta.next_hop.port).mtu);
+        let to = nodes::destination(packet.buffer.data()).ok_or(DropReason::MtuExceeded)?;
+        let mtu = usize::from(self.state.passes(packet.meta.next_hop.port, to));
         let identification = self.state.next_identification();
         let datagram = packet.buffer.data_mut();
         if datagram.first().is_some_and(|first| first >> 4 == 6) {
