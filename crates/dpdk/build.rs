@@ -33,7 +33,7 @@ const OPAQUE: [&str; 9] = [
 ];
 
 fn main() {
-    for file in ["c/wrapper.h", "c/shim.h", "c/shim.c", "c/flow.c", "c/power.c"] {
+    for file in ["c/wrapper.h", "c/shim.h", "c/shim.c", "c/flow.c", "c/power.c", "c/fanout.c"] {
         println!("cargo:rerun-if-changed={file}");
     }
     for variable in ["ANCHORLINE_CPU", "LIBCLANG_PATH", "PKG_CONFIG_PATH"] {
@@ -71,7 +71,7 @@ fn cpu() -> String {
 fn compile_shim(dpdk: &pkg_config::Library) {
     let mut build = cc::Build::new();
     build
-        .files(["c/shim.c", "c/flow.c", "c/power.c"])
+        .files(["c/shim.c", "c/flow.c", "c/power.c", "c/fanout.c"])
         .includes(&dpdk.include_paths)
         .opt_level(3)
         .flag(format!("-march={}", cpu()));
@@ -139,4 +139,6 @@ fn link(dpdk: &pkg_config::Library) {
     if dpdk.libs.iter().any(|library| library == "rte_log") {
         println!("cargo:rustc-link-lib=rte_log");
     }
+    // For this crate's own tests and examples; executables of others have to say so themselves.
+    println!("cargo:rustc-link-arg=-Wl,--export-dynamic-symbol=setsockopt");
 }

@@ -60,6 +60,12 @@ impl<'a> Device<'a> {
         self.name().trim_end_matches(|last: char| last.is_ascii_digit())
     }
 
+    /// The interface of the kernel whose packets its driver takes and gives.
+    pub(crate) fn interface(&self) -> Option<&'a str> {
+        let is_on_one = self.is("net_af_packet") || self.is("net_af_xdp");
+        self.arguments(&["iface"]).next().filter(|_| is_on_one)
+    }
+
     fn arguments(&self, keys: &'static [&'static str]) -> impl Iterator<Item = &'a str> {
         let pairs = self.text.split(',').skip(1).filter_map(|argument| argument.split_once('='));
         pairs.filter(|(key, _)| keys.contains(key)).map(|(_, value)| value)

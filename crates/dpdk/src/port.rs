@@ -6,6 +6,7 @@ use crate::eal::Eal;
 use crate::error::Error;
 use crate::ethdev::{Errno, Ethdev};
 use crate::flow::{Flow, RuleId};
+use crate::interface::Interface;
 use crate::loopback::Rings;
 use crate::mempool::Mempool;
 use crate::queue::{RxQueue, TxQueue};
@@ -77,11 +78,26 @@ pub struct PortStats {
     pub rx_no_buffer: u64,
 }
 
+/// Whether packets get through a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// They do.
+    Up,
+    /// Not now: there is no carrier, or the interface is down.
+    Down,
+    /// Its interface in the kernel is gone.
+    Gone,
+    /// There is another interface of its name, of which the port knows nothing until it is opened again.
+    Replaced,
+}
+
 /// The device while anybody uses it: the port or one of its queues.
 #[derive(Debug)]
 pub(crate) struct OpenPort {
     pub(crate) ethdev: Ethdev,
     device: String,
+    /// If it is on one of the kernel's.
+    interface: Option<Interface>,
     /// What a loopback is made of.
     rings: Option<Arc<Rings>>,
     /// The device holds packets of it.
@@ -101,6 +117,15 @@ impl OpenPort {
         attempt(&self.device, action, || call(self.ethdev))
     }
 
+    fn link(&self) -> Result<Link, Error> {
+        let link = self.ask("asked for its link", Ethdev::link)?;
+        let known = link.link_speed != 0 && link.link_speed != u32::MAX;
+        Ok(Link {
+            up: u32::from(link.link_status()) == sys::RTE_ETH_LINK_UP,
+            speed_mbps: known.then_some(link.link_speed),
+        })
+    }
+
     fn stats(&self) -> Result<PortStats, Error> {
         let stats = self.ask("asked for its statistics", Ethdev::stats)?;
         Ok(PortStats {
@@ -108,7 +133,7 @@ impl OpenPort {
             rx_bytes: stats.ibytes,
             tx_packets: stats.opackets,
             tx_bytes: stats.obytes,
-            rx_missed: stats.imissed,
+            rx_missed: stats.imissed + self.interface.as_ref().map_or(0, Interface::lost),
             rx_errors: stats.ierrors,
             tx_errors: stats.oerrors,
             rx_no_buffer: stats.rx_nombuf,
@@ -169,7 +194,9 @@ impl Port {
     ) -> Result<Self, Error> {
         match set_up(ethdev, config, pool) {
             Ok((capabilities, promiscuous)) => {
-                let open = OpenPort { ethdev, device: config.device.clone(), rings, _pool: pool.clone() };
+                let device = config.device.clone();
+                let interface = Interface::of(&device);
+                let open = OpenPort { ethdev, device, interface, rings, _pool: pool.clone() };
                 Ok(Self::new(Arc::new(open), config, capabilities, promiscuous))
             }
             Err(error) => {
@@ -225,12 +252,7 @@ impl Port {
     /// [`Error::Device`] where the driver cannot say.
     pub fn link(&self) -> Result<Link, Error> {
         let _control = control::lock();
-        let link = self.ask("asked for its link", Ethdev::link)?;
-        let known = link.link_speed != 0 && link.link_speed != u32::MAX;
-        Ok(Link {
-            up: u32::from(link.link_status()) == sys::RTE_ETH_LINK_UP,
-            speed_mbps: known.then_some(link.link_speed),
-        })
+        self.open.link()
     }
 
     /// What passed until now.
@@ -296,7 +318,7 @@ impl Port {
 }
 
 /// The counters of a port, which is open as long as this is there.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PortCounter(Arc<OpenPort>);
 
 impl PortCounter {
@@ -304,5 +326,14 @@ impl PortCounter {
     pub fn stats(&self) -> Option<PortStats> {
         let _control = control::try_lock()?;
         self.0.stats().ok()
+    }
+
+    /// Whether packets get through; `None` while something else is being done about any port, and where the driver cannot say.
+    pub fn link(&self) -> Option<LinkState> {
+        if let Some(interface) = &self.0.interface {
+            return Some(interface.state());
+        }
+        let _control = control::try_lock()?;
+        self.0.link().ok().map(|link| if link.up { LinkState::Up } else { LinkState::Down })
     }
 }

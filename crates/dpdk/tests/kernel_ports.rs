@@ -4,10 +4,11 @@
 
 mod common;
 
-use anchorline_dpdk::{Error, Port, PortConfig};
-use common::namespace::{in_namespace, quiet, veth};
-use common::traffic::{exchange, frame, is_ours, send_all};
+use anchorline_dpdk::{Error, LinkState, Mbuf, Port, PortConfig};
+use common::namespace::{in_namespace, ip, quiet, veth};
+use common::traffic::{exchange, frame, is_ours, receive, send_all, wait_for_links};
 use common::{eal, open, pool};
+use packet::Buffer;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,57 @@ fn af_packet_carries_packets_over_a_veth_pair() {
         exchange(&pool, &mut a, &mut b, 8);
         drop((a, b));
         assert_eq!(pool.in_use(), 0);
+    });
+}
+
+/// The kernel would put them together, and what comes of it is longer than a place of the ring.
+#[test]
+fn fragments_come_as_they_were_sent() {
+    in_namespace(|| {
+        veth("f0", "f1");
+        let pool = pool();
+        let mut port = open("net_af_packet5,iface=f1", &pool);
+        wait_for_links([&port, &port]);
+        ip("address add 10.0.0.1/24 dev f0");
+        let sender = std::net::UdpSocket::bind("10.0.0.1:0").unwrap();
+        sender.send_to(&[7; 4_000], "10.0.0.2:9").unwrap();
+        let of_ipv4 = |packet: &Mbuf| packet.data().get(12..14) == Some(&[8, 0]);
+        let received = receive(&mut port.take_rx_queues()[0], 3, of_ipv4);
+        let lengths: Vec<usize> = received.iter().map(|packet| packet.data().len() - 34).collect();
+        assert_eq!(lengths, [1_480, 1_480, 8 + 4_000 - 2 * 1_480]);
+    });
+}
+
+#[test]
+fn what_a_ring_has_no_room_for_is_counted_as_missed() {
+    in_namespace(|| {
+        veth("l0", "l1");
+        let pool = pool();
+        let mut a = open("net_af_packet6,iface=l0", &pool);
+        let mut b = open("net_af_packet7,iface=l1,framecnt=64", &pool);
+        let mut packets = (0..200).map(|n| pool.packet(&frame(n, 100)).unwrap()).collect();
+        send_all(&mut a.take_tx_queues()[0], &mut packets);
+        let received = receive(&mut b.take_rx_queues()[0], 64, is_ours).len() as u64;
+        let missed = b.stats().unwrap().rx_missed;
+        assert!(missed > 0 && received + missed == 200, "{received} received, {missed} missed");
+        assert_eq!(b.counter().stats().unwrap().rx_missed, missed, "they are counted once");
+    });
+}
+
+#[test]
+fn a_port_tells_what_becomes_of_its_interface() {
+    in_namespace(|| {
+        veth("s0", "s1");
+        let pool = pool();
+        let port = open("net_af_packet8,iface=s0", &pool);
+        let counter = port.counter();
+        assert_eq!(counter.link(), Some(LinkState::Up));
+        ip("link set s1 down");
+        assert_eq!(counter.link(), Some(LinkState::Down), "there is no carrier");
+        ip("link delete s0");
+        assert_eq!(counter.link(), Some(LinkState::Gone));
+        veth("s0", "s1");
+        assert_eq!(counter.link(), Some(LinkState::Replaced));
     });
 }
 

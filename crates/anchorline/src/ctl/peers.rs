@@ -11,7 +11,15 @@ pub(super) fn text(peers: &[PeerStatistics], now_s: u32) -> String {
     }
     let mut text = format!(
         "{:<40} {:<8} {:<10} {:>8} {:>14} {:>16} {:>16} {:>8} {:>8}  our address\n",
-        "peer", "side", "path", "tunnels", "round trip ms", "last answer s", "started s", "restarts", "path MTU"
+        "peer",
+        "side",
+        "path",
+        "tunnels",
+        "round trip ms",
+        "last answer s",
+        "started s",
+        "restarts",
+        "path MTU"
     );
     for peer in peers {
         let _ = writeln!(

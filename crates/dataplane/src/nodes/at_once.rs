@@ -245,11 +245,13 @@ fn leave_anew<B: Buffer>(state: &mut State, packet: &mut Packet<B>, plain: bool)
                     Exit::new(known, (next_hop, ports.get(next_hop.port)), |header| header)
                 });
             }
-            (false, _) => sessions.peers.note_exit(sessions.cells.step(packet.meta.step).peer, *now_ns, |way| {
-                let Template::V4(template) = &way.template else { return None };
-                let port = ports.get(way.next_hop.port);
-                Exit::new(known, (way.next_hop, port), |header| template.framed(header))
-            }),
+            (false, _) => {
+                sessions.peers.note_exit(sessions.cells.step(packet.meta.step).peer, *now_ns, |way| {
+                    let Template::V4(template) = &way.template else { return None };
+                    let port = ports.get(way.next_hop.port);
+                    Exit::new(known, (way.next_hop, port), |header| template.framed(header))
+                })
+            }
         }
     }
     end

@@ -263,7 +263,8 @@ impl Peers {
     /// No more than `mtu` bytes of IP pass on the way to a peer; nothing is remembered of others.
     pub(crate) fn narrow(&mut self, peer: IpAddr, mtu: u16, now_ns: u64) {
         let is_it = |known: &Known| known.name.is_some_and(|(_, address)| address == peer);
-        let places = || self.known.iter().enumerate().filter(|(_, known)| is_it(known)).map(|(place, _)| place);
+        let places =
+            || self.known.iter().enumerate().filter(|(_, known)| is_it(known)).map(|(place, _)| place);
         if places().next().is_none() || !self.path_mtus.learn(peer, mtu, now_ns) {
             return;
         }
