@@ -23,7 +23,7 @@ pub use explain::{
 };
 pub use message::{Command, ContentPart, Desired, Event, Notice, Placed, RefusalCause, Role, VERSION};
 pub use statistics::{
-    Books, ContentStatistics, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortClass,
+    Books, ContentStatistics, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortClass, PortLink,
     PortPlacement, PortStatistics, PortSteering, Punting, Spread, Statistics, WorkerIdle, WorkerStatistics,
 };
 pub use trace::{

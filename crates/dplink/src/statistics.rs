@@ -156,6 +156,21 @@ pub struct ContentStatistics {
     pub unenriched: u64,
 }
 
+/// Whether packets get through a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PortLink {
+    /// Its device does not say.
+    #[default]
+    Unknown,
+    /// They do.
+    Up,
+    /// Its link is down.
+    Down,
+    /// Its interface in the kernel is gone.
+    Gone,
+}
+
 /// One port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortStatistics {
@@ -173,6 +188,10 @@ pub struct PortStatistics {
     pub sent_bytes: u64,
     /// Packets the device lost before they could be received, where it counts them; not in the books.
     pub missed: u64,
+    /// Packets the device took and failed to send, where it counts them; in the books they are sent.
+    pub unsent: u64,
+    /// Whether packets get through.
+    pub link: PortLink,
     /// What it and the kernel have given each other, if they are to.
     pub punting: Option<Punting>,
     /// How its packets get to the workers that own their users.

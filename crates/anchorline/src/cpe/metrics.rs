@@ -203,6 +203,8 @@ mod tests {
             sent: 0,
             sent_bytes: 0,
             missed: 0,
+            unsent: 0,
+            link: dplink::PortLink::Up,
             punting: Some(dplink::Punting {
                 interface: "n3-host".to_owned(),
                 punted: 21,

@@ -17,6 +17,8 @@ pub(super) fn statistics() -> Statistics {
         sent: 0,
         sent_bytes: 0,
         missed: 0,
+        unsent: 0,
+        link: dplink::PortLink::Up,
         punting: None,
         spread: dplink::Spread::OneWorker,
         steering: dplink::PortSteering::default(),

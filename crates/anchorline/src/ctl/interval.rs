@@ -40,6 +40,7 @@ fn subtract_port(now: &mut PortStatistics, then: &PortStatistics) {
     subtract(&mut now.sent, then.sent);
     subtract(&mut now.sent_bytes, then.sent_bytes);
     subtract(&mut now.missed, then.missed);
+    subtract(&mut now.unsent, then.unsent);
     if let (Some(now), Some(then)) = (&mut now.punting, &then.punting) {
         subtract(&mut now.punted, then.punted);
         subtract(&mut now.from_kernel, then.from_kernel);

@@ -1,6 +1,6 @@
 //! Sessions, ports and books, for people.
 
-use dplink::{Statistics, WorkerIdle, WorkerStatistics};
+use dplink::{PortLink, Statistics, WorkerIdle, WorkerStatistics};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -15,28 +15,32 @@ pub(super) struct Told {
 /// Sessions, ports and books.
 pub(super) fn text(statistics: &Statistics) -> String {
     let mut text = format!(
-        "up for {:.1} s, {} sessions, {:.1} % of the room for PDRs in use\n\n{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  {:<25} device\n",
+        "up for {:.1} s, {} sessions, {:.1} % of the room for PDRs in use\n\n{:<12} {:<7} {:>14} {:>16} {:>14} {:>16} {:>10} {:>10}  {:<25} device\n",
         statistics.uptime_ms as f64 / 1_000.0,
         statistics.sessions,
         fullest(&statistics.workers),
         "port",
+        "link",
         "received",
         "bytes",
         "sent",
         "bytes",
         "missed",
+        "unsent",
         "spread",
     );
     for port in &statistics.ports {
         let _ = writeln!(
             text,
-            "{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  {:<25} {}",
+            "{:<12} {:<7} {:>14} {:>16} {:>14} {:>16} {:>10} {:>10}  {:<25} {}",
             port.name,
+            link(port.link),
             port.received,
             port.received_bytes,
             port.sent,
             port.sent_bytes,
             port.missed,
+            port.unsent,
             port.spread.about(),
             port.device
         );
@@ -45,6 +49,16 @@ pub(super) fn text(statistics: &Statistics) -> String {
         text += &worker((number, one), statistics);
     }
     text
+}
+
+/// Whether packets get through a port.
+const fn link(link: PortLink) -> &'static str {
+    match link {
+        PortLink::Unknown => "unknown",
+        PortLink::Up => "up",
+        PortLink::Down => "DOWN",
+        PortLink::Gone => "GONE",
+    }
 }
 
 /// What a worker has done, by its books, and what it does while it has nothing to do.

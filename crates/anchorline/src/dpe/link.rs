@@ -9,6 +9,7 @@ mod tests;
 use super::content::{Builder, Built};
 use super::exact::{self, Directors};
 use super::taps::Taps;
+use super::watch::Watch;
 use crate::socket;
 use dataplane::{ChargingKey, ContentRules, Engine};
 use dplink::{Command, Notice, PortSteering, Role, WorkerIdle};
@@ -81,6 +82,7 @@ pub(crate) struct Server {
     charged: Vec<ChargingKey>,
     /// Ports' interfaces in the kernel.
     taps: Option<Taps>,
+    watch: Watch,
 }
 
 impl Server {
@@ -121,6 +123,12 @@ impl Server {
         self
     }
 
+    /// Watches whether packets get through ports.
+    pub(crate) fn with_watch(mut self, watch: Watch) -> Self {
+        self.watch = watch;
+        self
+    }
+
     /// Listens at `path`, in place of a socket that a dead engine left behind.
     pub(crate) fn listen(path: &Path, engine: Engine) -> anyhow::Result<Self> {
         let listener = socket::listen(path, ENGINE)?;
@@ -142,10 +150,14 @@ impl Server {
             directors: exact::directors(Vec::new()),
             charged: Vec::new(),
             taps: None,
+            watch: Watch::new([]),
         })
     }
 
     /// Serves for ever.
+    ///
+    /// # Errors
+    /// The socket is of no use any more, or a port has to be opened anew.
     pub(crate) async fn serve(&mut self) -> anyhow::Result<()> {
         let mut poll = tokio::time::interval(POLL);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -162,6 +174,7 @@ impl Server {
             if let Some(taps) = &mut self.taps {
                 taps.exchange(&mut self.engine);
             }
+            self.watch.look()?;
             self.tell_reports();
             // Who has just answered can be asked again.
             self.ask_interim();
@@ -297,6 +310,7 @@ impl Server {
                         let refused = self.taps.as_ref().map_or(0, |taps| taps.refused(at));
                         port.punting.iter_mut().for_each(|punting| punting.refused = refused);
                     }
+                    self.watch.tell(&mut statistics.ports);
                     statistics.idle.clone_from(&self.idle);
                     let notice = Notice::Statistics(statistics);
                     for asker in std::mem::take(&mut self.askers) {

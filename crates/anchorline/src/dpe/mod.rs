@@ -13,6 +13,7 @@ mod queues;
 mod room;
 mod steering;
 mod taps;
+mod watch;
 mod worker;
 
 use crate::settings::{Args, DpeSettings, HugePages, Settings};
@@ -25,9 +26,16 @@ pub(crate) use link::FAREWELL;
 use nix::sys::signal::{SigSet, Signal};
 use steer::ExactRules;
 
-/// What is served: the engine; what was found out about each port's card and what is done about it while packets come; and ports'
-/// interfaces in the kernel.
-type Served = (dataplane::Engine, Vec<PortSteering>, Vec<Option<ExactRules<dpdk::Port>>>, Vec<taps::Tap>);
+/// What is served.
+struct Served {
+    engine: dataplane::Engine,
+    /// What was found out about each port's card, and what is done about it while packets come.
+    steering: Vec<PortSteering>,
+    exact: Vec<Option<ExactRules<dpdk::Port>>>,
+    /// Ports' interfaces in the kernel.
+    taps: Vec<taps::Tap>,
+    watch: watch::Watch,
+}
 
 /// Runs until told to stop.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -63,7 +71,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let workers = worker::Running::start(eal, workers, &settings)?;
     // After their threads have been started, who would inherit it.
     let _beside = numa::Beside::all_workers(&placement);
-    let served = serve(&settings, (engine, opened.steering, opened.exact, taps), &workers);
+    let watch = watch::Watch::new(opened.watch);
+    let served = Served { engine, steering: opened.steering, exact: opened.exact, taps, watch };
+    let served = serve(&settings, served, &workers);
     workers.stop()?;
     // The AF_XDP driver keeps some packets when it closes; the kernel takes all memory back with the process.
     if let Err(error) = eal.cleanup() {
@@ -85,13 +95,13 @@ fn start_eal(dpe: &DpeSettings, placement: &Placement) -> anyhow::Result<&'stati
 }
 
 fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyhow::Result<()> {
-    let (engine, steering, exact, taps) = served;
+    let Served { engine, steering, exact, taps, watch } = served;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
         let server = server.with_directors(exact::directors(exact)).with_idle(workers.idle().to_vec());
         let mut server = server.with_charged(settings.charged()).with_taps(taps::Taps::new(taps));
-        server = server.with_interim_usage(settings.dpe.interim_usage);
+        server = server.with_interim_usage(settings.dpe.interim_usage).with_watch(watch);
         crate::log::say("dpe: ready");
         tokio::select! {
             result = server.serve() => return result,

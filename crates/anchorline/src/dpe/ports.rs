@@ -70,6 +70,8 @@ pub(crate) struct Opened {
     pub(crate) ports: Vec<Vec<Port>>,
     /// What was found out about each port's card.
     pub(crate) steering: Vec<PortSteering>,
+    /// What tells whether packets get through each.
+    pub(crate) watch: Vec<(String, PortCounter)>,
     /// The exact rules of each that is to have any.
     pub(crate) exact: Vec<Option<ExactRules<dpdk::Port>>>,
 }
@@ -91,6 +93,7 @@ pub(crate) fn open(eal: &Eal, dpe: &DpeSettings, placement: &Placement) -> Resul
         crew: Crew { workers, distributors, spread: Vec::new(), balance, period },
         ports: (0..workers).map(|_| Vec::new()).collect(),
         steering: Vec::new(),
+        watch: Vec::new(),
         exact: Vec::new(),
     };
     for (at, settings, pool, device) in devices {
@@ -98,6 +101,7 @@ pub(crate) fn open(eal: &Eal, dpe: &DpeSettings, placement: &Placement) -> Resul
         queues.steering.placement = numa::told(placement, at, pool.nodes());
         opened.configs.push(config(settings, &queues));
         opened.crew.spread.push(queues.spread);
+        opened.watch.push((settings.name.clone(), queues.port.counter()));
         opened.steering.push(std::mem::take(&mut queues.steering));
         let (grant, port) = (queues.exact, share_out(queues, pool, &mut opened.ports));
         opened.exact.push(grant.map(|grant| ExactRules::new(port, grant, settings.exact_rules)));

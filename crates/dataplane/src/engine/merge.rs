@@ -8,8 +8,8 @@ use crate::port::CLASSES_MAX;
 use crate::state::ContentCounts;
 use crate::steering::steward;
 use dplink::{
-    ContentStatistics, Explanation, PathStatistics, PeerStatistics, PortStatistics, PortSteering, Punting,
-    Spread, Statistics, Trace, TracedPacket, WorkerStatistics,
+    ContentStatistics, Explanation, PathStatistics, PeerStatistics, PortLink, PortStatistics, PortSteering,
+    Punting, Spread, Statistics, Trace, TracedPacket, WorkerStatistics,
 };
 use rules::Interface;
 use std::collections::HashMap;
@@ -34,6 +34,9 @@ pub(super) fn statistics(
             sent: of_workers().map(|port| port.sent).sum(),
             sent_bytes: of_workers().map(|port| port.sent_bytes).sum(),
             missed: of_workers().map(|port| port.missed).sum(),
+            // Who opened the port says it.
+            unsent: 0,
+            link: PortLink::default(),
             punting: config.punt.as_ref().map(|interface| Punting {
                 interface: interface.clone(),
                 punted: of_workers().map(|port| port.punted).sum(),

@@ -2,7 +2,7 @@
 
 use super::{Families, Labels, NO_LABELS};
 use dataplane::DropReason;
-use dplink::{NodeStatistics, PortStatistics, Punting, Statistics, WorkerStatistics};
+use dplink::{NodeStatistics, PortLink, PortStatistics, Punting, Statistics, WorkerStatistics};
 use std::fmt;
 use steer::ExactState;
 
@@ -78,17 +78,21 @@ fn by_worker(
 fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
     /// Name, help, and what is counted.
     type Family = (&'static str, &'static str, fn(&PortStatistics) -> u64);
-    const ALL: [Family; 5] = [
+    const ALL: [Family; 6] = [
         ("port_received_packets", "Packets received", |port| port.received),
         ("port_received_bytes", "Bytes received, from the Ethernet header on", |port| port.received_bytes),
         ("port_sent_packets", "Packets sent", |port| port.sent),
         ("port_sent_bytes", "Bytes sent, from the Ethernet header on", |port| port.sent_bytes),
         ("port_missed_packets", "Packets the device lost before they were received", |port| port.missed),
+        ("port_unsent_packets", "Packets the device took and failed to send", |port| port.unsent),
     ];
     ALL.into_iter().try_for_each(|(name, help, count)| {
         let samples = ports.iter().map(|port| (vec![("port", port.name.clone())], count(port)));
         families.counter(name, help, samples)
     })?;
+    let known = ports.iter().filter(|port| port.link != PortLink::Unknown);
+    let is_up = known.map(|port| (vec![("port", port.name.clone())], u64::from(port.link == PortLink::Up)));
+    families.gauge("port_link_up", "Whether packets get through the port", is_up)?;
     let samples = ports.iter().flat_map(|port| {
         let labels = |class: &str| vec![("port", port.name.clone()), ("class", class.to_owned())];
         let named = port.steering.classes.iter().zip(&port.classes);

@@ -1,0 +1,107 @@
+//! Whether packets get through ports: said in the log when it changes, and in the statistics of ports. A port whose interface in the
+//! kernel has become another one hears nothing of it: then the data plane ends, and opens all ports anew where it is started
+//! again.
+
+use dpdk::{LinkState, PortCounter};
+use dplink::{PortLink, PortStatistics};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A port that is looked at.
+struct Watched {
+    name: String,
+    link: PortLink,
+    is_replaced: bool,
+}
+
+/// All ports, in the order of the configuration.
+pub(crate) struct Watch {
+    ports: Vec<(Watched, PortCounter)>,
+    next: Instant,
+}
+
+impl Watch {
+    /// Of these ports, by their names.
+    pub(super) fn new(ports: impl IntoIterator<Item = (String, PortCounter)>) -> Self {
+        let ports = ports.into_iter().map(|(name, counter)| (Watched::new(name), counter)).collect();
+        Self { ports, next: Instant::now() }
+    }
+
+    /// Looks at all ports once a second.
+    ///
+    /// # Errors
+    /// One has to be opened anew.
+    pub(super) fn look(&mut self) -> anyhow::Result<()> {
+        let now = Instant::now();
+        if now < self.next {
+            return Ok(());
+        }
+        self.next = now + PAUSE;
+        for (port, counter) in &mut self.ports {
+            if let Some(link) = counter.link() {
+                port.note(link);
+            }
+            if port.is_replaced {
+                anyhow::bail!("port {}: its interface was made anew, and has to be opened anew", port.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// What only the devices know of their ports.
+    pub(super) fn tell(&self, ports: &mut [PortStatistics]) {
+        for (port, (watched, counter)) in ports.iter_mut().zip(&self.ports) {
+            port.link = watched.link;
+            port.unsent = counter.stats().map_or(0, |stats| stats.tx_errors);
+        }
+    }
+}
+
+impl Watched {
+    const fn new(name: String) -> Self {
+        Self { name, link: PortLink::Unknown, is_replaced: false }
+    }
+
+    /// Its link is like this now; what has changed is logged.
+    fn note(&mut self, now: LinkState) {
+        let link = match now {
+            LinkState::Up => PortLink::Up,
+            LinkState::Down => PortLink::Down,
+            LinkState::Gone | LinkState::Replaced => PortLink::Gone,
+        };
+        self.is_replaced = now == LinkState::Replaced;
+        let before = std::mem::replace(&mut self.link, link);
+        let name = &self.name;
+        match (before, link) {
+            (before, link) if before == link => {}
+            (PortLink::Unknown, PortLink::Up) => {}
+            (_, PortLink::Up) => tracing::info!("port {name}: its link is up again"),
+            (_, PortLink::Gone) => {
+                tracing::warn!("port {name}: its interface is gone; no packet gets through")
+            }
+            _ => tracing::warn!("port {name}: its link is down; no packet gets through"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_as_its_interface_was_seen_last() {
+        let mut port = Watched::new("n6".to_owned());
+        for (seen, link, is_replaced) in [
+            (LinkState::Up, PortLink::Up, false),
+            (LinkState::Down, PortLink::Down, false),
+            (LinkState::Gone, PortLink::Gone, false),
+            (LinkState::Replaced, PortLink::Gone, true),
+        ] {
+            port.note(seen);
+            assert_eq!((port.link, port.is_replaced), (link, is_replaced));
+        }
+    }
+}
