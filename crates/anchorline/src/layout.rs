@@ -1,8 +1,8 @@
 //! Which CPUs and what memory a node runs on: what is not a worker leaves workers' CPUs to them, and what the host's layout
 //! takes from packets is said at the start.
 
-use crate::doctor;
 use crate::settings::DpeSettings;
+use crate::{doctor, exit};
 use anyhow::Context;
 use host::{Facts, Finding, Root, State};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -12,13 +12,15 @@ use std::path::Path;
 /// Checks of `anchorline doctor` that are about where things are. Others are about what starting finds out itself.
 const CHECKS: [&str; 4] = ["node.siblings", "node.placement", "node.tables", "node.idle"];
 
+const UNKNOWN: &str = "which CPUs this process may use is not known";
+
 /// The calling thread, and all that it starts from now on, runs beside the workers' CPUs. Workers bind themselves.
 ///
 /// # Errors
 /// Those of the kernel.
 pub(crate) fn keep_off(workers: &[usize]) -> anyhow::Result<()> {
     let ourselves = Pid::from_raw(0);
-    let allowed = sched_getaffinity(ourselves).context("which CPUs this process may use is not known")?;
+    let allowed = sched_getaffinity(ourselves).context(UNKNOWN)?;
     match beside(&allowed, workers) {
         Some(rest) => Ok(sched_setaffinity(ourselves, &rest)?),
         None => {
@@ -28,6 +30,34 @@ pub(crate) fn keep_off(workers: &[usize]) -> anyhow::Result<()> {
             Ok(())
         }
     }
+}
+
+/// Whether workers can be where they are told to: else they would end soon after the start, time and again.
+///
+/// # Errors
+/// Workers' CPUs that are not there, or not for this process.
+pub(crate) fn check_cpus(workers: &[usize]) -> anyhow::Result<()> {
+    // By a thread of its own, which nobody misses where it was put last.
+    let asked = std::thread::scope(|scope| scope.spawn(|| check(workers, takes)).join());
+    asked.unwrap_or_else(|_| Err(anyhow::anyhow!(UNKNOWN))).map_err(exit::unusable)
+}
+
+/// Whether the calling thread may be on a CPU, and is from now on. Where it is before it asks tells nothing: CPUs that are isolated
+/// (isolcpus) are nobody's who does not ask for them.
+fn takes(cpu: usize) -> bool {
+    let mut set = CpuSet::new();
+    set.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).is_ok()
+}
+
+fn check(workers: &[usize], is_usable: impl Fn(usize) -> bool) -> anyhow::Result<()> {
+    let refused: host::CpuSet = workers.iter().copied().filter(|cpu| !is_usable(*cpu)).collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let usable: host::CpuSet = (0..CpuSet::count()).filter(|cpu| is_usable(*cpu)).collect();
+    anyhow::bail!(
+        "dpe.cpus: no worker can run on CPU {refused}; name CPUs this process may use, which are {usable}"
+    )
 }
 
 /// Those that are no worker's; `None` where none is left.
@@ -68,6 +98,31 @@ mod tests {
         // A CPU that the process was not given stays that way.
         assert_eq!(beside(&set(&[1, 2]), &[2]), Some(set(&[1])));
         assert_eq!(beside(&set(&[1]), &[1]), None);
+    }
+
+    #[test]
+    fn workers_on_cpus_that_are_not_ours_are_refused_with_those_that_are() {
+        let ours = |cpu| [0, 1, 3].contains(&cpu);
+        check(&[3, 1], ours).unwrap();
+        let refused = check(&[1, 2, 70_000], ours).unwrap_err().to_string();
+        let expected =
+            "dpe.cpus: no worker can run on CPU 2,70000; name CPUs this process may use, which are 0-1,3";
+        assert_eq!(refused, expected);
+    }
+
+    /// As after `taskset`, or where CPUs are isolated: a worker asks for its CPU, and gets it.
+    #[test]
+    fn workers_may_be_where_who_starts_them_is_not() {
+        let before = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        let ours: Vec<usize> = (0..CpuSet::count()).filter(|cpu| before.is_set(*cpu).unwrap()).collect();
+        let of_thread = std::thread::spawn(move || {
+            sched_setaffinity(Pid::from_raw(0), &set(&ours[..1])).unwrap();
+            check_cpus(&ours).unwrap();
+            assert_eq!(sched_getaffinity(Pid::from_raw(0)).unwrap(), set(&ours[..1]));
+        });
+        of_thread.join().unwrap();
+        assert_eq!(exit::code(check_cpus(&[70_000])), std::process::ExitCode::from(exit::UNUSABLE));
+        check_cpus(&[]).unwrap();
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod reload;
 
 use crate::exit::{self, UNUSABLE};
+use crate::layout;
 use crate::log::say;
 use crate::settings::{Args, Settings};
 use anyhow::Context;
@@ -37,6 +38,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Runs until told to stop, or until an engine says at the first start that it can never run like this.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.load()?;
+    layout::check_cpus(&settings.dpe.crew.cpus)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(supervise(args, settings));
     // Not waiting for a trial of files that nobody gives us.
@@ -277,6 +279,20 @@ pub(crate) async fn told_to_stop() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_whose_workers_could_not_be_where_they_are_told_to_does_not_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = Args { config: folder.path().join("upf.toml") };
+        let text = include_str!("../../../config/upf.toml").replacen("# cpus = [1, 2]", "cpus = [70000]", 1);
+        std::fs::write(&args.config, text).unwrap();
+        let refused = run(&args).unwrap_err();
+        assert!(
+            refused.to_string().starts_with("dpe.cpus: no worker can run on CPU 70000; name CPUs"),
+            "{refused}"
+        );
+        assert_eq!(exit::code(Err(refused)), std::process::ExitCode::from(UNUSABLE));
+    }
 
     /// By the allocator's own name for it, which nobody else here would notice to be wrong.
     #[test]

@@ -41,6 +41,7 @@ struct Served {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     crate::up::bind_to_parent();
     let settings = args.load()?;
+    layout::check_cpus(&settings.dpe.crew.cpus)?;
     // Before anything is taken that the other one, or another program, may be in need of: huge pages, ports.
     socket::claim(&settings.link(), link::ENGINE)?;
     layout::keep_off(&settings.dpe.crew.cpus)?;
