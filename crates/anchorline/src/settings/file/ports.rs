@@ -32,20 +32,8 @@ pub(super) fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
         check_ethernet(port, others)?;
         check_hash(port)?;
         check_punt(port, others)?;
-        if let Some(address) = &port.address
-            && others
-                .iter()
-                .any(|other| ipv4(other).is_some_and(|ipv4| ipv4.addr() == address.get_ref().0.addr()))
-        {
-            return Err(Refusal::of(address, "another port has this address"));
-        }
-        if let Some(address) = &port.ipv6
-            && others
-                .iter()
-                .any(|other| ipv6(other).is_some_and(|other| other.addr() == address.get_ref().0.addr()))
-        {
-            return Err(Refusal::of(address, "another port has this address"));
-        }
+        check_addresses(port, others)?;
+        check_subnets(port, others)?;
     }
     match ports.iter().any(|port| Interface::from(port.interface) == Interface::Access) {
         true => Ok(()),
@@ -53,6 +41,49 @@ pub(super) fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
             Err(Refusal::absent("a [[dpe.port]] with interface = \"access\" is needed: tunnels end there"))
         }
     }
+}
+
+fn check_addresses(port: &Port, others: &[Port]) -> Result<(), Refusal> {
+    let of_another = "another port has this address";
+    if let Some(address) = &port.address {
+        let own = address.get_ref().0.addr();
+        if others.iter().any(|other| ipv4(other).is_some_and(|other| other.addr() == own)) {
+            return Err(Refusal::of(address, of_another));
+        }
+    }
+    if let Some(address) = &port.ipv6 {
+        let own = address.get_ref().0.addr();
+        if others.iter().any(|other| ipv6(other).is_some_and(|other| other.addr() == own)) {
+            return Err(Refusal::of(address, of_another));
+        }
+    }
+    Ok(())
+}
+
+/// What leaves on a side for one of its subnets leaves by the first port that has it, and never by another. One within another is
+/// fine, as the longer goes first, and so is the same one on the other side or in another network instance, which have routes of
+/// their own.
+fn check_subnets(port: &Port, others: &[Port]) -> Result<(), Refusal> {
+    let side = |port: &Port| (Interface::from(port.interface), network(port));
+    let mut others = others.iter().filter(|other| side(other) == side(port));
+    let is_first_to =
+        "another port of this side and network has this subnet, and nothing would leave by this one";
+    let subnet = |port: &Port| ipv4(port).map(|address| address.trunc());
+    if let Some(address) = &port.address
+        && others.clone().any(|other| subnet(other) == subnet(port))
+    {
+        return Err(Refusal::of(address, is_first_to));
+    }
+    let subnet = |port: &Port| ipv6(port).map(|address| address.trunc());
+    match port.ipv6.as_ref().filter(|_| others.any(|other| subnet(other) == subnet(port))) {
+        Some(address) => Err(Refusal::of(address, is_first_to)),
+        None => Ok(()),
+    }
+}
+
+/// The name of its network, as networks are told apart by it.
+fn network(port: &Port) -> Option<String> {
+    port.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase())
 }
 
 /// A port of Ethernet has no address; every other has one.
@@ -75,8 +106,6 @@ fn check_ethernet(port: &Port, others: &[Port]) -> Result<(), Refusal> {
     if Interface::from(port.interface) == Interface::Access {
         return Err(Refusal::of(ethernet, "an Ethernet data network is on the core side"));
     }
-    let network =
-        |port: &Port| port.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase());
     match others.iter().any(|other| is_ethernet(other) && network(other) == network(port)) {
         true => Err(Refusal::of(ethernet, "another port of this network instance is of Ethernet")),
         false => Ok(()),
@@ -151,7 +180,7 @@ pub(super) fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> 
 fn is_of_network(port: &Port, route: &Route) -> bool {
     let name = |name: &Spanned<String>| name.get_ref().to_ascii_lowercase();
     let meant = route.network_instance.as_ref().map(name);
-    meant.is_none() || meant == port.network_instance.as_ref().map(name)
+    meant.is_none() || meant == network(port)
 }
 
 pub(super) fn ipv4(port: &Port) -> Option<Ipv4Net> {

@@ -37,6 +37,36 @@ fn a_pci_address_has_one_form() {
     assert!(twice.unwrap_err().to_string().contains("another port has this device"));
 }
 
+/// Of each side and network the first port with a subnet has all that leaves for it.
+#[test]
+fn a_subnet_is_at_one_port_of_a_side_and_network() {
+    let with = |port: &str| {
+        let port = format!("\n[[dpe.port]]\nname = \"n6b\"\ndevice = \"net_tap9\"\n{port}\n");
+        let text = EXAMPLE.replacen("# ipv6 =", "ipv6 =", 1) + &port;
+        config::parse(&text, check).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for fine in [
+        "interface = \"core\"\naddress = \"10.50.0.3/25\"",
+        "interface = \"access\"\naddress = \"10.50.0.3/24\"",
+        "interface = \"core\"\naddress = \"10.50.0.3/24\"\nnetwork_instance = \"ims\"",
+        "interface = \"core\"\naddress = \"10.51.0.3/24\"\nipv6 = \"2001:db8:3::3/64\"",
+        "interface = \"core\"\nethernet = true",
+    ] {
+        assert_eq!(with(fine), Ok(()), "{fine}");
+    }
+    for (wrong, entry) in [
+        ("interface = \"core\"\naddress = \"10.50.0.3/24\"", "address = \"10.50.0.3/24\""),
+        (
+            "interface = \"access\"\naddress = \"10.51.0.3/24\"\nipv6 = \"2001:db8:3::3/64\"",
+            "ipv6 = \"2001:db8:3::3/64\"",
+        ),
+    ] {
+        let refused = with(wrong).unwrap_err();
+        let expected = format!("{entry}: another port of this side and network has this subnet");
+        assert!(refused.contains(&expected) && refused.contains(", line "), "{refused}");
+    }
+}
+
 #[test]
 fn a_port_may_have_an_interface_in_the_kernel() {
     let punts = |text: &str| {
