@@ -28,6 +28,7 @@ pub(super) fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
         if others.iter().any(|other| other.device.get_ref() == port.device.get_ref()) {
             return Err(Refusal::of(&port.device, "another port has this device"));
         }
+        check_interface(port, others)?;
         check_network(port, others)?;
         check_ethernet(port, others)?;
         check_hash(port)?;
@@ -41,6 +42,27 @@ pub(super) fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
             Err(Refusal::absent("a [[dpe.port]] with interface = \"access\" is needed: tunnels end there"))
         }
     }
+}
+
+/// The driver has all its sockets of one interface share out what comes there, so that each port would get a part of it, which
+/// is not that of its VLAN either.
+fn check_interface(port: &Port, others: &[Port]) -> Result<(), Refusal> {
+    let is_other = |interface| others.iter().all(|other| packet_interface(other) != Some(interface));
+    match packet_interface(port).is_none_or(is_other) {
+        true => Ok(()),
+        false => Err(Refusal::of(
+            &port.device,
+            "another port of AF_PACKET is on this interface, and one alone can be",
+        )),
+    }
+}
+
+/// The kernel's interface that a port of AF_PACKET is on.
+fn packet_interface(port: &Port) -> Option<&str> {
+    let (driver, arguments) = port.device.get_ref().0.split_once(',')?;
+    let is_it = ["net_af_packet", "eth_af_packet"].iter().any(|name| driver.starts_with(name));
+    let mut arguments = arguments.split(',').filter(|_| is_it);
+    arguments.find_map(|argument| argument.strip_prefix("iface="))
 }
 
 fn check_addresses(port: &Port, others: &[Port]) -> Result<(), Refusal> {

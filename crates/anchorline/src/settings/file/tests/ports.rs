@@ -37,6 +37,19 @@ fn a_pci_address_has_one_form() {
     assert!(twice.unwrap_err().to_string().contains("another port has this device"));
 }
 
+#[test]
+fn an_interface_has_one_port_of_af_packet() {
+    let with = |device: &str| config::parse(&EXAMPLE.replacen("net_af_packet1,iface=n6", device, 1), check);
+    for device in ["net_af_packet1,framecnt=4096,iface=n3", "eth_af_packet1,iface=n3"] {
+        let refused = with(device).unwrap_err().to_string();
+        let expected = format!("device = \"{device}\": another port of AF_PACKET is on this interface");
+        assert!(refused.contains(&expected) && refused.contains(", line "), "{refused}");
+    }
+    for device in ["net_af_packet1,iface=n31", "net_tap1,iface=n3", "net_af_packet1"] {
+        assert!(with(device).is_ok(), "{device}");
+    }
+}
+
 /// Of each side and network the first port with a subnet has all that leaves for it.
 #[test]
 fn a_subnet_is_at_one_port_of_a_side_and_network() {
