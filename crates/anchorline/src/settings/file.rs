@@ -3,13 +3,14 @@
 mod content;
 mod policies;
 mod ports;
+mod routes;
 #[cfg(test)]
 mod tests;
 
 use super::values::{
     Balance, Device, DeviceHash, EchoN3, EchoPeriod, EchoT3, ExactRules, Flows, FramedRoutes, HugePages,
-    Idle, IdleUs, InterimUsage, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface, Prefix,
-    Sessions, Side, Vlan, Workers,
+    Idle, IdleUs, InterimUsage, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface, Sessions,
+    Side, Vlan, Workers,
 };
 use super::{
     CrewSettings, DpeSettings, PortSettings, Settings, advertised, charging, classes, crew, exact, limits, n4,
@@ -18,8 +19,8 @@ use ::n4::InterfaceTypes;
 use config::{NodeIdText, Refusal, Spanned};
 use content::Content;
 use ipnet::Ipv4Net;
-use ports::{check_ports, check_route, is_ethernet};
-use rules::Instance;
+use ports::{check_ports, is_ethernet};
+use routes::{Route, check_routes};
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -125,14 +126,6 @@ pub(super) struct Port {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Route {
-    prefix: Prefix,
-    via: Spanned<IpAddr>,
-    network_instance: Option<Spanned<String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Metrics {
     listen: Address,
 }
@@ -155,7 +148,7 @@ impl TryFrom<String> for Address {
 /// Makes settings of a file whose values fit together.
 pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     check_ports(&file.dpe.port)?;
-    file.dpe.route.iter().try_for_each(|route| check_route(route, &file.dpe.port))?;
+    check_routes(&file.dpe.route, &file.dpe.port)?;
     let advertised = advertised::of_ports(&file.dpe.port)?;
     let dpe = dpe(file.dpe)?;
     let n4 = n4::check(file.n4, &dpe)?;
@@ -175,11 +168,6 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
 
 fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
     let crew = crew::check((dpe.workers, dpe.balance), dpe.cpus.as_ref(), dpe.distributors.as_ref())?;
-    let route = |route: Route| dataplane::Route {
-        prefix: route.prefix.0,
-        via: route.via.into_inner(),
-        instance: route.network_instance.map(|name| Instance::of(name.get_ref())),
-    };
     let policies = policies::check(dpe.forwarding_policy, &dpe.port)?;
     let ports = dpe.port.into_iter().map(|of| port(of, &crew)).collect::<Result<_, _>>()?;
     Ok(DpeSettings {
@@ -196,7 +184,7 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         limits: limits::check(dpe.limits)?,
         echo: dpe.echo.into(),
         ports,
-        routes: dpe.route.into_iter().map(route).collect(),
+        routes: dpe.route.into_iter().map(Into::into).collect(),
         policies,
     })
 }

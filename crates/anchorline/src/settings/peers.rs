@@ -42,12 +42,14 @@ fn prefix(text: &Spanned<String>) -> Result<IpNet, Refusal> {
         let message = "this is a prefix of IP addresses, like \"10.40.0.0/16\" or \"2001:db8::/32\"";
         return Err(Refusal::of(text, message));
     };
+    whole(prefix).map_err(|why| Refusal::of(text, why)).map(|()| prefix)
+}
+
+/// Whether nothing stands behind the length of a prefix: who wrote a bit there has mistaken the length, or the address.
+pub(super) fn whole(prefix: IpNet) -> Result<(), String> {
     match prefix == prefix.trunc() {
-        true => Ok(prefix),
-        false => Err(Refusal::of(
-            text,
-            format!("{prefix} has bits behind its length: is {} meant?", prefix.trunc()),
-        )),
+        true => Ok(()),
+        false => Err(format!("{prefix} has bits behind its length: is {} meant?", prefix.trunc())),
     }
 }
 

@@ -1,11 +1,10 @@
-//! What ports and routes must be together.
+//! What ports must be together.
 
-use super::{Port, Route};
+use super::Port;
 use crate::settings::values::DeviceHash;
-use config::{Refusal, Spanned};
+use config::Refusal;
 use ipnet::{Ipv4Net, Ipv6Net};
 use rules::{Instance, Interface};
-use std::net::IpAddr;
 
 /// As many as a data path can have.
 const PORTS_MAX: usize = 16;
@@ -104,7 +103,7 @@ fn check_subnets(port: &Port, others: &[Port]) -> Result<(), Refusal> {
 }
 
 /// The name of its network, as networks are told apart by it.
-fn network(port: &Port) -> Option<String> {
+pub(super) fn network(port: &Port) -> Option<String> {
     port.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase())
 }
 
@@ -182,27 +181,6 @@ fn check_network(port: &Port, others: &[Port]) -> Result<(), Refusal> {
         true => Err(Refusal::of(name, "cannot be told apart from the name of another network instance")),
         false => Ok(()),
     }
-}
-
-pub(super) fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
-    let reaches = |port: &Port| match route.via.get_ref() {
-        IpAddr::V4(via) => ipv4(port).is_some_and(|address| address.contains(via)),
-        IpAddr::V6(via) => ipv6(port).is_some_and(|address| address.contains(via)),
-    };
-    if route.prefix.0.addr().is_ipv4() != route.via.get_ref().is_ipv4() {
-        return Err(Refusal::of(&route.via, "is not of the family of the prefix"));
-    }
-    match ports.iter().any(|port| is_of_network(port, route) && reaches(port)) {
-        true => Ok(()),
-        false => Err(Refusal::of(&route.via, "is in the subnet of no port")),
-    }
-}
-
-/// Whether a port is of the network a route is of; one that names none is of whichever its next hop is in.
-fn is_of_network(port: &Port, route: &Route) -> bool {
-    let name = |name: &Spanned<String>| name.get_ref().to_ascii_lowercase();
-    let meant = route.network_instance.as_ref().map(name);
-    meant.is_none() || meant == network(port)
 }
 
 pub(super) fn ipv4(port: &Port) -> Option<Ipv4Net> {

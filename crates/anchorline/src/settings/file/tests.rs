@@ -4,6 +4,7 @@ mod dpe;
 mod n4;
 mod policies;
 mod ports;
+mod routes;
 
 use super::check;
 use rules::Interface;

@@ -1,0 +1,59 @@
+//! `[[dpe.route]]`: where next hops are, and what ports and routes must be together.
+
+use super::Port;
+use super::ports::{ipv4, ipv6, network};
+use crate::settings::peers::whole;
+use crate::settings::values::Prefix;
+use config::{Refusal, Spanned};
+use rules::Instance;
+use serde::Deserialize;
+use std::net::IpAddr;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Route {
+    prefix: Spanned<Prefix>,
+    via: Spanned<IpAddr>,
+    network_instance: Option<Spanned<String>>,
+}
+
+impl From<Route> for dataplane::Route {
+    fn from(route: Route) -> Self {
+        Self {
+            prefix: route.prefix.into_inner().0,
+            via: route.via.into_inner(),
+            instance: route.network_instance.map(|name| Instance::of(name.get_ref())),
+        }
+    }
+}
+
+pub(super) fn check_routes(routes: &[Route], ports: &[Port]) -> Result<(), Refusal> {
+    routes.iter().try_for_each(|route| check_route(route, ports))
+}
+
+fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
+    let prefix = route.prefix.get_ref().0;
+    whole(prefix).map_err(|why| Refusal::of(&route.prefix, why))?;
+    if prefix.addr().is_ipv4() != route.via.get_ref().is_ipv4() {
+        return Err(Refusal::of(&route.via, "is not of the family of the prefix"));
+    }
+    match port(route, ports) {
+        Some(_) => Ok(()),
+        None => Err(Refusal::of(&route.via, "is in the subnet of no port")),
+    }
+}
+
+/// The port by which its next hop is reached: the first, as the data plane has it.
+fn port<'a>(route: &Route, ports: &'a [Port]) -> Option<&'a Port> {
+    let reaches = |port: &Port| match route.via.get_ref() {
+        IpAddr::V4(via) => ipv4(port).is_some_and(|address| address.contains(via)),
+        IpAddr::V6(via) => ipv6(port).is_some_and(|address| address.contains(via)),
+    };
+    ports.iter().find(|port| is_of_network(port, route) && reaches(port))
+}
+
+/// Whether a port is of the network a route is of; one that names none is of whichever its next hop is in.
+fn is_of_network(port: &Port, route: &Route) -> bool {
+    let meant = route.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase());
+    meant.is_none() || meant == network(port)
+}
