@@ -37,9 +37,21 @@ fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
     if prefix.addr().is_ipv4() != route.via.get_ref().is_ipv4() {
         return Err(Refusal::of(&route.via, "is not of the family of the prefix"));
     }
-    match port(route, ports) {
-        Some(_) => Ok(()),
-        None => Err(Refusal::of(&route.via, "is in the subnet of no port")),
+    let Some(reached) = port(route, ports) else {
+        return Err(Refusal::of(&route.via, "is in the subnet of no port"));
+    };
+    // In another network it may be somebody else's.
+    let mut near = ports.iter().filter(|port| network(port) == network(reached));
+    match near.any(|port| has(port, *route.via.get_ref())) {
+        true => Err(Refusal::of(&route.via, "is an address of this node: a next hop is another's")),
+        false => Ok(()),
+    }
+}
+
+fn has(port: &Port, address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => ipv4(port).is_some_and(|own| own.addr() == address),
+        IpAddr::V6(address) => ipv6(port).is_some_and(|own| own.addr() == address),
     }
 }
 
