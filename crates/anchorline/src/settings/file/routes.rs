@@ -5,7 +5,7 @@ use super::ports::{ipv4, ipv6, network};
 use crate::settings::peers::whole;
 use crate::settings::values::Prefix;
 use config::{Refusal, Spanned};
-use rules::Instance;
+use rules::{Instance, Interface};
 use serde::Deserialize;
 use std::net::IpAddr;
 
@@ -28,7 +28,22 @@ impl From<Route> for dataplane::Route {
 }
 
 pub(super) fn check_routes(routes: &[Route], ports: &[Port]) -> Result<(), Refusal> {
-    routes.iter().try_for_each(|route| check_route(route, ports))
+    for (at, route) in routes.iter().enumerate() {
+        check_route(route, ports)?;
+        check_alone(route, routes.get(..at).unwrap_or_default(), ports)?;
+    }
+    Ok(())
+}
+
+/// Of two routes to one prefix packets take the first, and never the other. Each side of each network has routes of its own.
+fn check_alone(route: &Route, others: &[Route], ports: &[Port]) -> Result<(), Refusal> {
+    let from =
+        |route: &Route| port(route, ports).map(|port| (Interface::from(port.interface), network(port)));
+    let is_same = |other: &&Route| other.prefix.get_ref() == route.prefix.get_ref();
+    match others.iter().filter(is_same).any(|other| from(other) == from(route)) {
+        true => Err(Refusal::of(&route.prefix, "another route of this side and network has this prefix")),
+        false => Ok(()),
+    }
 }
 
 fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {

@@ -30,3 +30,20 @@ fn a_next_hop_is_not_this_node() {
     let route = "[[dpe.route]]\nprefix = \"0.0.0.0/0\"\nvia = \"10.50.0.2\"\nnetwork_instance = \"ims\"";
     assert!(config::parse(&format!("{EXAMPLE}\n{port}\n{route}\n"), check).is_ok());
 }
+
+#[test]
+fn a_prefix_has_one_route_on_a_side_of_a_network() {
+    let port = "[[dpe.port]]\nname = \"ims\"\ndevice = \"net_tap9\"\ninterface = \"core\"\naddress = \"10.50.0.9/24\"\nnetwork_instance = \"ims\"";
+    let with = |via: &str| {
+        let route = format!("[[dpe.route]]\nprefix = \"0.0.0.0/0\"\nvia = {via}\n");
+        config::parse(&format!("{EXAMPLE}\n{port}\n{route}"), check)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(with("\"10.30.0.1\""), Ok(()), "the other side has its own");
+    assert_eq!(with("\"10.50.0.1\"\nnetwork_instance = \"IMS\""), Ok(()), "so has another network");
+    let refused = with("\"10.50.0.7\"").unwrap_err();
+    let line = EXAMPLE.lines().count() + 9;
+    let expected = format!("line {line}: prefix = \"0.0.0.0/0\": another route of this side and network");
+    assert!(refused.contains(&expected), "{refused}");
+}
