@@ -1,11 +1,11 @@
 //! `[n4]`: what control planes find.
 
-use super::DpeSettings;
 use super::advertised::{self, Advertised};
 use super::peers::{self, Peer};
 use super::predefined::{Group, Rule, predefined};
 use super::timers::{self, TimerSettings, Timers};
 use super::values::{Listen, Prefix};
+use super::{DpeSettings, PortSettings};
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, UePool};
@@ -129,6 +129,7 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
     let said = [n4.advertise.as_ref(), n4.advertise6.as_ref()];
     let advertised = advertised::of_n4(said, [over_ipv4(true), over_ipv4(false)])?;
     check_pools(&n4.ue_pool, &dpe.network_instances())?;
+    n4.ue_pool.iter().try_for_each(|pool| check_ports(pool, &dpe.ports))?;
     Ok(N4Settings {
         listen: n4.listen.into_inner().0,
         also_listen: n4.also_listen.map(|listen| listen.into_inner().0),
@@ -183,6 +184,20 @@ fn check_pools(pools: &[Pool], networks: &[String]) -> Result<(), Refusal> {
             |other: &Pool| of.is_some() && network(other, networks).is_some_and(|it| Some(it) != of);
         if others.iter().any(|other| overlaps(other) && !is_apart(other)) {
             return Err(Refusal::of(&pool.prefix, "overlaps with another pool"));
+        }
+    }
+    Ok(())
+}
+
+/// What is sent to an address of ours is for us, in every network: a user who had it would get nothing.
+fn check_ports(pool: &Pool, ports: &[PortSettings]) -> Result<(), Refusal> {
+    let prefix = pool.prefix.get_ref().0;
+    for port in ports.iter().filter(|port| !port.ethernet) {
+        let own = [Some(IpAddr::V4(port.address.addr())), port.address6.map(|own| IpAddr::V6(own.addr()))];
+        if let Some(address) = own.into_iter().flatten().find(|address| prefix.contains(address)) {
+            let why =
+                format!("contains {address}, the address of port {}, which no user can have", port.name);
+            return Err(Refusal::of(&pool.prefix, why));
         }
     }
     Ok(())

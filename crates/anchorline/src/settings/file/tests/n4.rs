@@ -140,6 +140,16 @@ fn errors_of_pools_and_rules_say_what_is_allowed() {
     for (from, to, expected) in [
         ("10.60.0.0/16", "2001:db8:60:1::/65", "it cannot be longer"),
         ("10.60.0.0/16", "2001:db8:60:8000::/49", "overlaps with another pool"),
+        (
+            "10.60.0.0/16",
+            "10.50.0.0/16",
+            "prefix = \"10.50.0.0/16\": contains 10.50.0.2, the address of port n6, which no user can have",
+        ),
+        (
+            "# ipv6 = \"2001:db8:3::2",
+            "ipv6 = \"2001:db8:60::2",
+            "contains 2001:db8:60::2, the address of port n3",
+        ),
         ("name = \"users6\"", "name = \"users\"", "another pool has this name"),
         ("to assigned", "two assigned", "a filter reads like"),
         ("rules = [\"video\"", "rules = [\"radio\"", "has a rule \"radio\", which does not exist"),
