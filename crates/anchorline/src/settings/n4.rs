@@ -56,7 +56,7 @@ pub(super) struct N4 {
     advertise: Option<Spanned<IpAddr>>,
     advertise6: Option<Spanned<IpAddr>>,
     #[serde(default)]
-    associate: Vec<Peer>,
+    associate: Vec<Spanned<Peer>>,
     allow: Option<Spanned<Vec<Spanned<String>>>>,
     silent_max_s: Option<Spanned<u32>>,
     stale_max_s: Option<Spanned<u32>>,
@@ -125,6 +125,7 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
         return Err(Refusal::of(also, "this is for the other IP version than that of listen"));
     }
     let served = [Some(&n4.listen), n4.also_listen.as_ref()];
+    let own: Vec<SocketAddr> = served.iter().flatten().map(|at| at.get_ref().0).collect();
     let over_ipv4 = |is_ipv4| served.iter().flatten().any(|at| at.get_ref().0.is_ipv4() == is_ipv4);
     let said = [n4.advertise.as_ref(), n4.advertise6.as_ref()];
     let advertised = advertised::of_n4(said, [over_ipv4(true), over_ipv4(false)])?;
@@ -134,7 +135,7 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
         listen: n4.listen.into_inner().0,
         also_listen: n4.also_listen.map(|listen| listen.into_inner().0),
         advertised,
-        associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
+        associate: peers::asked(n4.associate, &own)?,
         allow: peers::allowed(n4.allow)?,
         silent_max: patience(n4.silent_max_s)?,
         stale_max: patience(n4.stale_max_s)?,

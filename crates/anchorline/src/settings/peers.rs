@@ -23,6 +23,16 @@ impl TryFrom<String> for Peer {
     }
 }
 
+/// Who is asked to associate is somebody else: the node would wait for itself for ever.
+pub(super) fn asked(peers: Vec<Spanned<Peer>>, served: &[SocketAddr]) -> Result<Vec<SocketAddr>, Refusal> {
+    match peers.iter().find(|peer| served.contains(&peer.get_ref().0)) {
+        Some(own) => {
+            Err(Refusal::of(own, "PFCP is served there by this node itself: name a control plane's address"))
+        }
+        None => Ok(peers.into_iter().map(|peer| peer.into_inner().0).collect()),
+    }
+}
+
 /// Whom PFCP is spoken with: everybody, where nobody is named.
 pub(super) fn allowed(named: Option<Spanned<Vec<Spanned<String>>>>) -> Result<Vec<IpNet>, Refusal> {
     let everybody = || vec![Ipv4Net::default().into(), Ipv6Net::default().into()];
@@ -79,6 +89,24 @@ mod tests {
             2,
             "what the example shows is right"
         );
+    }
+
+    #[test]
+    fn a_node_does_not_associate_with_itself() {
+        let text = EXAMPLE.replacen("# also_listen", "also_listen", 1);
+        let asked = |value: &str| {
+            let text = text.replace("associate = []", &format!("associate = {value}"));
+            let n4 = config::parse(&text, check).map_err(|error| error.to_string())?.n4;
+            Ok::<_, String>(n4.associate.len())
+        };
+        assert_eq!(asked("[\"10.40.0.3\", \"10.40.0.2:8806\", \"2001:db8:40::3\"]"), Ok(3));
+        let line = 1 + text.lines().position(|line| line == "associate = []").unwrap();
+        for own in ["10.40.0.2", "10.40.0.2:8805", "2001:db8:40::2"] {
+            let refused = asked(&format!("[\"10.40.0.3\", \"{own}\"]")).unwrap_err();
+            let expected =
+                format!("line {line}: associate = [\"10.40.0.3\", \"{own}\"]: PFCP is served there");
+            assert!(refused.contains(&expected), "{refused}");
+        }
     }
 
     #[test]
