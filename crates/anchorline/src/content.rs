@@ -56,12 +56,18 @@ impl Sources {
     /// Reads all and finds what is wrong with it; `rules` stands for the file of rules.
     pub(crate) fn read_whole(&self, rules: &Path, format: Format) -> anyhow::Result<Whole> {
         let shown = rules.display();
-        let text = read(rules)?;
+        // Somebody may ask about a file that is not the configuration's.
+        let text = match rules == self.rules {
+            true => read(rules).context("content.rules")?,
+            false => read(rules)?,
+        };
         let (file, mut classifier) = format.read(&text).with_context(|| format!("{shown} is refused"))?;
         let mut all = file.rules().to_vec();
         for ((category, file), place) in self.categories.iter().zip(0..) {
             let refused = || format!("{} is refused", file.display());
-            all.extend(category.rules(place, &read(file)?).with_context(refused)?);
+            let key = || format!("the file of [[content.category]] {:?}", category.name);
+            let text = read(file).with_context(key)?;
+            all.extend(category.rules(place, &text).with_context(refused)?);
         }
         if !self.categories.is_empty() {
             let together =
@@ -250,5 +256,23 @@ mod tests {
         assert!(
             format!("{:#}", sources.read().err().unwrap()).contains("content.rules is refused: line 1: id")
         );
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named_with_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let (rules, hosts) = (folder.path().join("content.rules"), folder.path().join("games.hosts"));
+        let category = Category { name: "games".to_owned(), precedence: 500, rating_group: 0 };
+        let categories = vec![(category, hosts.clone())];
+        let sources = Sources { rules: rules.clone(), categories, ..Sources::default() };
+        let said = |asked: &Path| format!("{:#}", sources.read_whole(asked, Format::Lines).err().unwrap());
+        let absent = |file: &Path| format!("cannot read {}: No such file", file.display());
+        assert!(said(&rules).starts_with(&format!("content.rules: {}", absent(&rules))), "{}", said(&rules));
+        // Of one that is asked about no key tells.
+        let other = folder.path().join("other.rules");
+        assert!(said(&other).starts_with(&absent(&other)), "{}", said(&other));
+        std::fs::write(&rules, "id=1 precedence=1 rating-group=1 any\n").unwrap();
+        let expected = format!("the file of [[content.category]] \"games\": {}", absent(&hosts));
+        assert!(said(&rules).starts_with(&expected), "{}", said(&rules));
     }
 }

@@ -50,7 +50,10 @@ fn configured_anew(lab: &Lab) -> Result<()> {
             "dpe.memory_mb: another value takes a restart",
         ),
         (good.replacen("memory_mb", "memory", 1), "the configuration is wrong"),
-        (format!("{good}\n[content]\nrules = \"/nowhere/rules\"\n"), "[content]: cannot read /nowhere/rules"),
+        (
+            format!("{good}\n[content]\nrules = \"/nowhere/rules\"\n"),
+            "content.rules: cannot read /nowhere/rules",
+        ),
     ];
     let old = node.pid(Part::Cpe)?;
     for (text, said) in refused {

@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 /// The key, and why not.
 pub(super) fn of(next: &Settings, now: &Settings) -> anyhow::Result<()> {
     if let Some(content) = &next.content {
-        content.read().context("[content]")?;
+        content.read()?;
     }
     pfcp(next, now)?;
     metrics(next.metrics, now.metrics)?;
@@ -120,11 +120,12 @@ mod tests {
         let category = format!("[[content.category]]\nname = \"video\"\nfile = {hosts:?}");
         let next = settings(listen(0), &format!("[content]\nrules = {rules:?}\n{category}"));
         let said = || refused(&next, &settings(listen(0), ""));
-        assert!(said().starts_with(&format!("[content]: cannot read {}", rules.display())), "{}", said());
+        assert!(said().starts_with(&format!("content.rules: cannot read {}", rules.display())), "{}", said());
         fs::write(&rules, "id=x\n").unwrap();
         assert!(said().contains("is refused: line 1: "), "{}", said());
         fs::write(&rules, "id=1 precedence=1 rating-group=1 any\n").unwrap();
-        assert!(said().starts_with(&format!("[content]: cannot read {}", hosts.display())), "{}", said());
+        let expected = format!("the file of [[content.category]] \"video\": cannot read {}", hosts.display());
+        assert!(said().starts_with(&expected), "{}", said());
         fs::write(&hosts, "video.example\n").unwrap();
         assert_eq!(said(), "nothing");
     }
