@@ -20,7 +20,7 @@ const LONGEST_S: u32 = 31_536_000;
 const POOLS_MAX: usize = 64;
 
 /// The longest name there is room for on the wire (TS 29.244 8.2.23 and 8.2.128).
-const NAME_MAX: usize = 255;
+pub(super) const NAME_MAX: usize = 255;
 
 /// `[n4]`.
 #[derive(Debug)]

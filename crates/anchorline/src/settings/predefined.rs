@@ -2,10 +2,11 @@
 
 use super::Around;
 use super::actions::{self, Action, Done, Dscp, Header, Mirror};
+use super::n4::NAME_MAX;
 use super::values::Kbps;
 use ::charging::Key;
 use config::{ConfigError, Refusal, Spanned};
-use n4::{Predefined, PredefinedRule};
+use n4::{Predefined, PredefinedError, PredefinedRule};
 use rules::{ApplicationId, BitRates, FlowDescription, OuterHeader, Policy, Qfi, Redirect, SdfFilter};
 use serde::Deserialize;
 
@@ -51,7 +52,7 @@ pub(crate) fn texts(text: &str) -> Vec<(String, String)> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rule {
-    name: String,
+    name: Spanned<String>,
     precedence: Option<u32>,
     #[serde(default)]
     filters: Vec<Filter>,
@@ -77,8 +78,8 @@ pub(super) struct Rule {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Group {
-    name: String,
-    rules: Vec<String>,
+    name: Spanned<String>,
+    rules: Vec<Spanned<String>>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -149,9 +150,30 @@ pub(super) fn predefined(
     groups: Vec<Group>,
     around: Around<'_>,
 ) -> Result<Predefined, Refusal> {
+    let names = rules.iter().map(|rule| &rule.name).chain(groups.iter().map(|group| &group.name));
+    let names: Vec<Spanned<String>> = names.cloned().collect();
+    let members: Vec<Spanned<String>> = groups.iter().flat_map(|group| group.rules.clone()).collect();
     let Parts { rules, groups } = parts(rules, groups, around)?;
-    let table = Predefined::new(rules, &groups);
-    table.map_err(|error| Refusal::absent(format!("[[n4.predefined_rule]]: {error}")))
+    Predefined::new(rules, &groups).map_err(|error| match blamed(&error, &names, &members) {
+        Some(text) => Refusal::of(text, error.to_string()),
+        None => Refusal::absent(format!("[[n4.predefined_rule]]: {error}")),
+    })
+}
+
+/// What stands where it is wrong, of the names of rules and groups, in their order, and of what groups have.
+fn blamed<'a>(
+    error: &PredefinedError,
+    names: &'a [Spanned<String>],
+    members: &'a [Spanned<String>],
+) -> Option<&'a Spanned<String>> {
+    let mut names = names.iter();
+    match error {
+        PredefinedError::Twice(twice) => names.filter(|name| name.get_ref() == twice).nth(1),
+        PredefinedError::Unknown(_, unknown) => members.iter().find(|member| member.get_ref() == unknown),
+        PredefinedError::Name => names.find(|name| !(1..=NAME_MAX).contains(&name.get_ref().len())),
+        PredefinedError::Impossible(rule, _) => names.find(|name| name.get_ref() == rule),
+        PredefinedError::TooMany => None,
+    }
 }
 
 fn parts(rules: Vec<Rule>, groups: Vec<Group>, around: Around<'_>) -> Result<Parts, Refusal> {
@@ -161,7 +183,8 @@ fn parts(rules: Vec<Rule>, groups: Vec<Group>, around: Around<'_>) -> Result<Par
         return Err(Refusal::of(service_id, "it belongs to a rating_group, which is not there"));
     }
     rules.iter().try_for_each(|rule| check_actions(rule, around))?;
-    let groups = groups.into_iter().map(|group| (group.name, group.rules)).collect();
+    let members = |group: Group| group.rules.into_iter().map(Spanned::into_inner).collect();
+    let groups = groups.into_iter().map(|group| (group.name.get_ref().clone(), members(group))).collect();
     Ok(Parts { rules: rules.into_iter().map(rule).collect(), groups })
 }
 
@@ -196,7 +219,7 @@ fn rule(rule: Rule) -> PredefinedRule {
         key: rule
             .rating_group
             .map(|rating_group| Key { rating_group, service_id: rule.service_id.map(Spanned::into_inner) }),
-        ..PredefinedRule::new(rule.name)
+        ..PredefinedRule::new(rule.name.into_inner())
     }
 }
 

@@ -163,6 +163,36 @@ fn errors_of_pools_and_rules_say_what_is_allowed() {
 }
 
 #[test]
+fn what_is_wrong_with_predefined_rules_together_is_named_with_its_line() {
+    let text = commented_in();
+    let many = ["permit out ip from any to assigned"; 65].join("\", \"");
+    for (from, to, expected) in [
+        (
+            "\"video\", \"ads\"",
+            "\"video\", \"adds\"",
+            "the group \"family\" has a rule \"adds\", which does not",
+        ),
+        ("name = \"family\"", "name = \"ads\"", "\"ads\" is the name of two rules or groups"),
+        ("name = \"ads\"", "name = \"video\"", "\"video\" is the name of two rules or groups"),
+        ("name = \"family\"", "name = \"\"", "a name has 1 to 255 octets"),
+        (
+            "permit out tcp from 198.51.100.0/24 80,443 to assigned",
+            &many,
+            "rule \"ads\" cannot be in a session",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let text = text.replacen(from, to, 1);
+        let message = config::parse(&text, check).unwrap_err().to_string();
+        let blamed = if to == many { "name = \"ads\"" } else { to };
+        // The last of those that say it: what came before was right.
+        let line =
+            1 + text.lines().collect::<Vec<_>>().iter().rposition(|line| line.contains(blamed)).unwrap();
+        assert!(message.contains(&format!("line {line}: ")) && message.contains(expected), "{message}");
+    }
+}
+
+#[test]
 fn what_rules_do_to_packets_is_told_and_fits_together() {
     let with = |keys: &str| {
         let text = format!("{EXAMPLE}\n[[n4.predefined_rule]]\nname = \"x\"\n{keys}");
