@@ -41,7 +41,7 @@ pub(super) struct File {
 #[serde(deny_unknown_fields)]
 struct Node {
     id: NodeIdText,
-    run_dir: PathBuf,
+    run_dir: Spanned<PathBuf>,
     state_dir: PathBuf,
 }
 
@@ -147,6 +147,7 @@ impl TryFrom<String> for Address {
 
 /// Makes settings of a file whose values fit together.
 pub(super) fn check(file: File) -> Result<Settings, Refusal> {
+    check_run_dir(&file.node.run_dir)?;
     check_ports(&file.dpe.port)?;
     check_routes(&file.dpe.route, &file.dpe.port)?;
     let advertised = advertised::of_ports(&file.dpe.port)?;
@@ -155,7 +156,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     let charging = file.charging.map(|charging| charging::check(charging, &n4.predefined)).transpose()?;
     Ok(Settings {
         node_id: file.node.id,
-        run_dir: file.node.run_dir,
+        run_dir: file.node.run_dir.into_inner(),
         state_dir: file.node.state_dir,
         dpe,
         advertised,
@@ -164,6 +165,20 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
         content: file.content.map(content::check).transpose()?,
         metrics: file.metrics.map(|metrics| metrics.listen.0),
     })
+}
+
+/// Octets of the longest path of a socket (`sockaddr_un`, less its end).
+const SOCKET_MAX: usize = 107;
+
+fn check_run_dir(run_dir: &Spanned<PathBuf>) -> Result<(), Refusal> {
+    // Both engines' sockets have names of this length.
+    match run_dir.get_ref().join("dpe.sock").as_os_str().len() {
+        ..=SOCKET_MAX => Ok(()),
+        _ => Err(Refusal::of(
+            run_dir,
+            "sockets are in it, whose paths would be too long: it has 98 octets at most",
+        )),
+    }
 }
 
 fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {

@@ -75,6 +75,24 @@ fn errors_name_key_value_line_and_what_is_allowed() {
 }
 
 #[test]
+fn sockets_have_names_that_are_not_too_long() {
+    let with = |folder: &str| {
+        let text = EXAMPLE.replacen("\"/run/anchorline\"", &format!("\"{folder}\""), 1);
+        config::parse(&text, check)
+    };
+    let longest = format!("/{}", "x".repeat(97));
+    let socket = with(&longest).unwrap().control();
+    let place = std::os::unix::net::SocketAddr::from_pathname(&socket);
+    assert!(place.is_ok() && socket.as_os_str().len() == 107);
+    assert!(with(&format!("{longest}/")).is_ok());
+    let longer = format!("{longest}x");
+    let refused = with(&longer).unwrap_err().to_string();
+    let expected =
+        format!("run_dir = \"{longer}\": sockets are in it, whose paths would be too long: it has 98 octets");
+    assert!(refused.contains(&expected) && refused.contains(", line "), "{refused}");
+}
+
+#[test]
 fn nothing_is_charged_unless_told_how() {
     assert!(config::parse(EXAMPLE, check).unwrap().charging.is_none());
     let (before, rest) = EXAMPLE.split_once("# [charging]\n").unwrap();
