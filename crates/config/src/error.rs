@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use toml::Spanned;
 
 /// Where and what: `upf.toml, line 12: mtu = 9: an MTU is 576 to 9,600 bytes`.
@@ -19,6 +20,13 @@ impl ConfigError {
     pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Self {
         let message = format!("cannot be read: {error}");
         Self { file: Some(path.to_owned()), line: None, entry: String::new(), message }
+    }
+
+    pub(crate) fn not_text(error: &FromUtf8Error) -> Self {
+        // The same as the file up to there.
+        let shown = String::from_utf8_lossy(error.as_bytes());
+        let at = error.utf8_error().valid_up_to();
+        Self::at(&shown, Some(at..at), "is not in UTF-8: save the file in it".to_owned())
     }
 
     /// About the entry that `span` of `text` lies in.

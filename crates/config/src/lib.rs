@@ -20,7 +20,8 @@ pub fn read<File: DeserializeOwned, Config>(
     path: &Path,
     check: impl FnOnce(File) -> Result<Config, Refusal>,
 ) -> Result<Config, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::unreadable(path, &error))?;
+    let octets = std::fs::read(path).map_err(|error| ConfigError::unreadable(path, &error))?;
+    let text = String::from_utf8(octets).map_err(|error| ConfigError::not_text(&error).in_file(path))?;
     parse(&text, check).map_err(|error| error.in_file(path))
 }
 
@@ -102,6 +103,17 @@ mod tests {
             assert_eq!(again(one)["a"]["b"].as_array().unwrap(), std::slice::from_ref(table));
         }
         assert!(each("[[a.b]]\nrates = 1", "a", "b").is_empty() && each("[[a.b", "a", "b").is_empty());
+    }
+
+    #[test]
+    fn what_is_no_text_is_named_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("latin.toml");
+        std::fs::write(&path, b"# \xc3\xa4\nlow = 1\n  high = 2 # gr\xfc\xdfe\n").unwrap();
+        let error = read(&path, check).unwrap_err();
+        let expected =
+            "latin.toml, line 3: high = 2 # gr\u{fffd}\u{fffd}e: is not in UTF-8: save the file in it";
+        assert!(error.to_string().ends_with(expected) && error.line() == Some(3), "{error}");
     }
 
     #[test]
