@@ -1,6 +1,7 @@
 //! How a role ends, and what it leaves on standard output.
 
 use anyhow::Context;
+use config::ConfigError;
 use std::io::{self, ErrorKind, Write, stderr, stdout};
 use std::process::ExitCode;
 
@@ -79,7 +80,9 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     };
     // Who would read it may be gone.
     let _ = writeln!(stderr(), "anchorline: {error:#}");
-    if error.is::<Unusable>() { ExitCode::from(UNUSABLE) } else { ExitCode::FAILURE }
+    // Of a file that is wrong, whoever read it.
+    let is_unusable = error.is::<Unusable>() || error.is::<ConfigError>();
+    if is_unusable { ExitCode::from(UNUSABLE) } else { ExitCode::FAILURE }
 }
 
 #[cfg(test)]

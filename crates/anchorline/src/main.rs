@@ -79,12 +79,25 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
-    use clap::CommandFactory;
+    use super::{Cli, Role, exit};
+    use clap::{CommandFactory, Parser};
+    use std::process::ExitCode;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_configuration_of_a_ran_that_is_wrong_ends_it_as_one_of_a_node() {
+        let folder = tempfile::tempdir().unwrap();
+        let wrong = folder.path().join("wrong.toml");
+        std::fs::write(&wrong, "[smf]\n").unwrap();
+        for file in [wrong, folder.path().join("absent.toml")] {
+            let told = Cli::parse_from(["anchorline", "ran", "--config", file.to_str().unwrap()]);
+            let Role::Ran(args) = told.role else { panic!("no ran") };
+            assert_eq!(exit::code(args.execute()), ExitCode::from(exit::UNUSABLE));
+        }
     }
 
     #[test]
