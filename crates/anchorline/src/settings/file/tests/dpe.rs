@@ -39,6 +39,17 @@ fn idle_workers_poll_unless_told_otherwise() {
         let text = EXAMPLE.replace("idle = \"poll\"", &format!("idle = \"{word}\"\nidle_us = 9"));
         assert_eq!(idle(&text).unwrap(), (expected, 9));
     }
+    // What a wrong word is answered with is what the example tells.
+    let message = error("idle = \"poll\"", "idle = \"dance\"");
+    let words: Vec<&str> = message.split('`').skip(3).step_by(2).collect();
+    assert!(words.len() > 4, "{message}");
+    for word in words {
+        let told = EXAMPLE
+            .lines()
+            .filter(|line| line.starts_with('#'))
+            .any(|line| line.contains(&format!("\"{word}\"")));
+        assert!(told, "{word} is not in the example");
+    }
     let message = error("idle = \"poll\"", "idle_us = 0");
     assert!(message.contains("rests 1 to 10000 microseconds"), "{message}");
 }
