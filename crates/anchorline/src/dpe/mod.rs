@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     layout::warn(&settings.dpe);
     let placement = numa::placement(&settings.dpe);
     let eal = start_eal(&settings.dpe, &placement)?;
-    say_memory(eal, &placement);
+    say_memory(eal, &placement, settings.dpe.huge_pages);
     let opened = ports::open(eal, &settings.dpe, &placement).map_err(exit::unusable)?;
     let taps = taps::Tap::open_all(&opened.configs).map_err(exit::unusable)?;
     let config = Config {
@@ -153,7 +153,7 @@ pub(crate) fn table_limits(dpe: &DpeSettings) -> Limits {
     dpe.limits.within(Limits { sessions, pdrs, rule_bytes, framed_routes, flows, ..Limits::default() })
 }
 
-fn say_memory(eal: &Eal, placement: &Placement) {
+fn say_memory(eal: &Eal, placement: &Placement, huge_pages: HugePages) {
     let by_node: Vec<String> =
         placement.memory_mb.iter().map(|(node, part)| format!("{part} MiB on node {node}")).collect();
     match (by_node.is_empty(), eal.has_nodes()) {
@@ -174,10 +174,16 @@ fn say_memory(eal: &Eal, placement: &Placement) {
             );
         }
         Memory::Ordinary { memory_mb } => {
-            tracing::info!(
-                "packet memory: {memory_mb} MiB of ordinary pages (huge pages cannot be had; slower)"
-            );
+            tracing::info!("packet memory: {memory_mb} MiB of ordinary pages ({})", slower(huge_pages));
         }
+    }
+}
+
+/// Why packet memory is where it is slower.
+const fn slower(huge_pages: HugePages) -> &'static str {
+    match huge_pages {
+        HugePages::Never => "dpe.huge_pages is \"never\"; slower",
+        HugePages::Auto | HugePages::Require => "huge pages cannot be had; slower",
     }
 }
 
@@ -185,6 +191,12 @@ fn say_memory(eal: &Eal, placement: &Placement) {
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn who_wants_no_huge_pages_is_not_told_that_there_are_none() {
+        assert_eq!(slower(HugePages::Never), "dpe.huge_pages is \"never\"; slower");
+        assert_eq!(slower(HugePages::Auto), "huge pages cannot be had; slower");
+    }
 
     /// What this is run with could not start: it is not tried.
     #[test]
