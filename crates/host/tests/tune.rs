@@ -49,6 +49,20 @@ fn plans_are_those_of_the_golden_files() {
     compare("tune-microvm", &planned(&Made::of_file("microvm.tree"), None, &options).text());
 }
 
+#[test]
+fn a_node_that_wants_no_huge_pages_is_not_asked_for_a_configuration() {
+    let node = Node { huge_pages: false, ..servers::node() };
+    let first = |node, huge_mb| {
+        let plan = planned(&servers::xeon(), node, &Options { huge_mb, ..Options::default() });
+        plan.text().lines().next().unwrap().to_owned()
+    };
+    let none = "huge pages: not available here, because the configuration wants none (dpe.huge_pages is \"never\"): \
+                change that, or name --huge-mb";
+    assert_eq!(first(Some(&node), 0), none);
+    assert!(first(None, 0).contains("how many is not said"));
+    assert!(!first(Some(&node), 256).contains("not available here"));
+}
+
 /// Whoever names them; of CPUs that are isolated and offline nobody has said that workers are to be there.
 #[test]
 fn workers_have_cpus_that_are_there() {

@@ -29,7 +29,12 @@ pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
 /// Pages of 2 MiB, as many as are missing, on the nodes of the ports. Pages of 1 GiB are had at the start, if at all.
 fn huge_pages(wanted: &Wanted<'_>) -> Vec<Step> {
     if wanted.huge_mb == 0 {
-        let why = "how many is not said: name a configuration (--config) or --huge-mb";
+        let why = match wanted.shuns_huge_pages {
+            true => {
+                "the configuration wants none (dpe.huge_pages is \"never\"): change that, or name --huge-mb"
+            }
+            false => "how many is not said: name a configuration (--config) or --huge-mb",
+        };
         return vec![Step::not_here("huge pages", why)];
     }
     wanted.memory_mb.iter().map(|(node, part)| of_node(wanted, *node, *part)).collect()

@@ -32,6 +32,8 @@ pub(super) struct Wanted<'a> {
     /// All others that are online, without the other threads of the workers' cores if there are any besides.
     pub(super) others: CpuSet,
     pub(super) huge_mb: u64,
+    /// A node is configured, and has its packet memory from ordinary pages.
+    pub(super) shuns_huge_pages: bool,
     /// NUMA nodes that packet memory belongs on, each with its part of it, in MiB; `None`: any.
     pub(super) memory_mb: Vec<(Option<usize>, u64)>,
     pub(super) base_frequency: bool,
@@ -102,6 +104,7 @@ fn wanted<'a>(
         memory_mb: memory_places(facts, node, &workers, huge_mb),
         workers,
         huge_mb,
+        shuns_huge_pages: node.is_some_and(|node| !node.huge_pages),
         base_frequency: options.base_frequency,
     }
 }
