@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Switch Intel SST-BF on: some cores get a higher guaranteed frequency, the others a lower one.
     #[arg(long)]
     sst_bf: bool,
-    /// Print the plan as one JSON object, and change nothing.
+    /// Print the steps of the plan as one JSON array, and change nothing.
     #[arg(long, conflicts_with_all = ["apply", "undo"])]
     json: bool,
 }
@@ -113,6 +113,7 @@ fn keep(record: &Record<'_>, remaining: &Undo) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
     use std::fs;
     use std::path::Path;
     use std::process::ExitCode;
@@ -162,6 +163,18 @@ mod tests {
             ("powersave\n", "0-1\n")
         );
         assert!(tune(folder.path(), &["--undo"]).unwrap_err().to_string().contains("nothing was changed"));
+    }
+
+    #[test]
+    fn what_json_is_printed_is_told() {
+        let plan = plan(
+            &Root::at(machine().path()),
+            &Facts::read(&Root::at(machine().path())),
+            None,
+            &Options::default(),
+        );
+        assert!(serde_json::to_value(&plan.unwrap().steps).unwrap().is_array());
+        assert!(Args::command().render_help().to_string().contains("the plan as one JSON array"));
     }
 
     #[test]
