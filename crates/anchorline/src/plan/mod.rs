@@ -31,11 +31,11 @@ struct ScalingArgs {
     #[arg(long, value_name = "FILE", default_value = "bench/report/steering.json")]
     report: PathBuf,
     /// Numbers of cores, 1 to 128.
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_values_t = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32])]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1,2,3,4,6,8,12,16,24,32")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST))]
     cores: Vec<u32>,
     /// Numbers of gNBs that tunnels come from, 1 to 128.
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_values_t = [1, 4, 64])]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1,4,64")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST))]
     gnbs: Vec<u32>,
     /// Users with traffic; those of the report, unless said.
@@ -112,6 +112,17 @@ mod tests {
             serde_json::from_str(&args("--cores 4 --json").text().unwrap()).unwrap();
         assert_eq!((&json["modelled"], &json["scaling"][0]["cores"]), (&true.into(), &4.into()));
         assert!(json["scaling"][0]["ways"][0]["latency"]["p99_us"].as_f64().unwrap() > 0.0);
+    }
+
+    #[test]
+    fn numbers_are_shown_as_they_are_written() {
+        let Question::Scaling(usual) = Args::try_parse_from(["plan", "scaling"]).unwrap().question;
+        assert_eq!(usual.cores, [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]);
+        assert_eq!(usual.gnbs, [1, 4, 64]);
+        let help = Args::try_parse_from(["plan", "scaling", "--help"]).err().unwrap().to_string();
+        for shown in ["[default: 1,2,3,4,6,8,12,16,24,32]", "[default: 1,4,64]"] {
+            assert!(help.contains(shown), "{help}");
+        }
     }
 
     #[test]
