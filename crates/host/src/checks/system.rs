@@ -78,6 +78,9 @@ fn sub_numa(view: &View<'_>) -> Vec<Outcome> {
     let topology = &view.facts.topology;
     vec![match (topology.packages(), topology.nodes.len()) {
         (0, _) | (_, 0) => Outcome::not_here("/sys does not show sockets or nodes"),
+        _ if view.facts.machine.virtual_machine => Outcome::not_here(
+            "this is a virtual machine: its sockets and nodes are what its host made of its own",
+        ),
         (sockets, nodes) if nodes > sockets => Outcome::advice(
             format!("{nodes} nodes on {}", count(sockets, "socket")),
             "BIOS: sub-NUMA clustering off (AMD: NPS1), or a node of the product for each NUMA node",
