@@ -1,9 +1,11 @@
 //! The flow rules of a network card, without one.
 
 use super::super::exit::unusable;
+use dataplane::CLASSES_MAX;
 use host::{Facts, Root};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use steer::{Class, Family, Request, Side, Steered, script};
 
@@ -16,7 +18,7 @@ pub(super) struct Args {
     /// A card of this host, by its PCI address, such as 0000:3b:00.0.
     #[arg(long, value_name = "ADDRESS")]
     device: Option<String>,
-    /// Queues of one class: as many as there are workers.
+    /// Queues of one class: as many as there are workers, 1 to 32.
     #[arg(long, default_value_t = 4, value_name = "NUMBER")]
     queues: u16,
     /// DPDK's number of the port.
@@ -25,7 +27,7 @@ pub(super) struct Args {
     /// The side the port is on: access (N3) or core (N6); both, unless named.
     #[arg(long)]
     side: Option<SideName>,
-    /// A class with queues of its own, the most urgent first, such as qfi=1,qfi=5,dscp=46 (i40e: pcp=5).
+    /// A class with queues of its own, the most urgent first, at most 3, such as qfi=1,qfi=5,dscp=46 (i40e: pcp=5).
     #[arg(long = "class", value_name = "WHAT")]
     classes: Vec<ClassText>,
     /// A session with a rule of its own (flow director), such as teid=0x100,ue=10.60.0.1,queue=2.
@@ -38,6 +40,12 @@ enum SideName {
     Access,
     Core,
 }
+
+/// Workers of a node, as `dpe.workers` has it.
+const WORKERS: RangeInclusive<u16> = 1..=32;
+
+/// What a class names its packets by.
+type Values = fn(&Class) -> &[u8];
 
 /// Parts like `key=value,key=value`.
 fn parts(text: &str) -> impl Iterator<Item = Result<(&str, &str), String>> {
@@ -105,6 +113,7 @@ impl Args {
                 "--session leads to one queue, and with --class a worker has several: a port has one or the other"
             )));
         }
+        self.check().map_err(|why| unusable(anyhow::anyhow!(why)))?;
         let request = Request {
             port: self.port,
             classes: self.classes.iter().map(|class| class.0.clone()).collect(),
@@ -126,6 +135,33 @@ impl Args {
             request.family
         );
         Ok(rules.iter().fold(head, |text, (side, rules)| format!("{text}\n# {side} side\n{rules}")))
+    }
+
+    /// Whether a node could be configured like this.
+    fn check(&self) -> Result<(), String> {
+        if !WORKERS.contains(&self.queues) {
+            let (least, most) = WORKERS.into_inner();
+            return Err(format!(
+                "--queues {}: a node has {least} to {most} workers, and a queue for each",
+                self.queues
+            ));
+        }
+        if self.classes.len() > CLASSES_MAX {
+            return Err(format!(
+                "--class: {} classes are more than the {CLASSES_MAX} of one port",
+                self.classes.len()
+            ));
+        }
+        let kinds: [(&str, Values); 3] =
+            [("qfi", |class| &class.qfis), ("dscp", |class| &class.dscps), ("pcp", |class| &class.pcps)];
+        for (kind, values) in kinds {
+            let mut seen = BTreeSet::new();
+            let mut all = self.classes.iter().flat_map(|class| values(&class.0));
+            if let Some(twice) = all.find(|value| !seen.insert(**value)) {
+                return Err(format!("--class {kind}={twice}: is in a class already"));
+            }
+        }
+        Ok(())
     }
 
     fn wants(&self, side: Side) -> bool {
@@ -191,5 +227,20 @@ mod tests {
         assert!(error(both).contains("a port has one or the other"));
         assert!(error("--family ice --session teid=1").contains("a session has a teid"));
         assert!(error("--family ice --queues 3 --class qfi=1").contains("power of two"));
+    }
+
+    #[test]
+    fn what_no_node_could_have_is_refused() {
+        let error = |line: &str| text(&format!("--family ice {line}")).unwrap_err().to_string();
+        let four = "--class qfi=1 --class qfi=2 --class qfi=3 --class qfi=4";
+        assert_eq!(error(four), "--class: 4 classes are more than the 3 of one port");
+        for twice in ["--class dscp=46 --class qfi=5,dscp=46", "--class dscp=46,dscp=46"] {
+            assert_eq!(error(twice), "--class dscp=46: is in a class already");
+        }
+        for wrong in [0, 33, 64] {
+            let expected = format!("--queues {wrong}: a node has 1 to 32 workers, and a queue for each");
+            assert_eq!(error(&format!("--queues {wrong}")), expected);
+        }
+        assert!(text("--family ice --queues 32 --class qfi=1 --class dscp=1 --class qfi=2").is_ok());
     }
 }
