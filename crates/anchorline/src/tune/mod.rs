@@ -177,6 +177,15 @@ mod tests {
         assert!(Args::command().render_help().to_string().contains("the plan as one JSON array"));
     }
 
+    /// Or the system removes the folder, and the record with it, whenever the service stops.
+    #[test]
+    fn the_service_leaves_what_was_changed_on_record() {
+        let service = include_str!("../../../../deploy/systemd/anchorline.service");
+        let says = |wanted: &str| service.lines().any(|line| line == wanted);
+        assert!(UNDO_FILE.starts_with("/run/anchorline/") && says("RuntimeDirectory=anchorline"));
+        assert!(says("RuntimeDirectoryPreserve=yes"));
+    }
+
     #[test]
     fn one_change_is_one() {
         assert_eq!(made(1), "1 change made; anchorline tune --undo takes it back");
