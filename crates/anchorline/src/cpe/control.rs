@@ -145,11 +145,14 @@ async fn accept(listener: UnixListener, tell: mpsc::Sender<Ordered>) {
     }
 }
 
-/// One order and its answer.
+/// One order and its answer. Who says nothing only looked whether anybody listens, as `ctl cdr status` does.
 async fn converse(stream: UnixStream, tell: mpsc::Sender<Ordered>) -> anyhow::Result<()> {
     let (from, mut to) = stream.into_split();
     let mut line = String::new();
     BufReader::new(from.take(ORDER_MAX)).read_line(&mut line).await?;
+    if line.is_empty() {
+        return Ok(());
+    }
     let order = Order::read(&line)?;
     let (answer, answered) = oneshot::channel();
     tell.send((order, answer)).await?;
@@ -197,6 +200,20 @@ mod tests {
             assert_eq!((heard, done.unwrap().asked), (asked, vec!["smf.example".to_owned()]));
             assert!(Control::listen(&path).is_err(), "somebody listens there");
         });
+    }
+
+    #[test]
+    fn a_connection_that_says_nothing_is_no_order_and_half_a_line_is_a_wrong_one() {
+        for (said, is_understood) in [(&b""[..], true), (b"{", false), (b"\n", false)] {
+            run(async {
+                let (mut client, ours) = UnixStream::pair().unwrap();
+                client.write_all(said).await.unwrap();
+                drop(client);
+                let (tell, mut ordered) = mpsc::channel(1);
+                assert_eq!(converse(ours, tell).await.is_ok(), is_understood, "{said:?}");
+                assert!(ordered.recv().await.is_none());
+            });
+        }
     }
 
     #[test]
