@@ -5,9 +5,11 @@ use super::predefined::{Granted, Wish};
 use crate::{reach, socket};
 use anyhow::Context;
 use n4::{AssociationStatus, ComesOf};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rules::Seid;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,11 +120,14 @@ impl Control {
         self.tell.clone()
     }
 
-    /// The next order; never returns where none can come any more.
+    /// The next order whose answer is still waited for; never returns where none can come any more.
     pub(crate) async fn next(&mut self) -> Ordered {
-        match self.ordered.recv().await {
-            Some(ordered) => ordered,
-            None => std::future::pending().await,
+        loop {
+            match self.ordered.recv().await {
+                Some((_, answer)) if answer.is_closed() => {}
+                Some(ordered) => return ordered,
+                None => return std::future::pending().await,
+            }
         }
     }
 }
@@ -154,10 +159,23 @@ async fn converse(stream: UnixStream, tell: mpsc::Sender<Ordered>) -> anyhow::Re
         return Ok(());
     }
     let order = Order::read(&line)?;
+    if is_gone(to.as_ref()) {
+        tracing::info!("an order is not carried out: whoever gave it has hung up");
+        return Ok(());
+    }
     let (answer, answered) = oneshot::channel();
     tell.send((order, answer)).await?;
     let done = serde_json::to_string(&answered.await?)? + "\n";
     Ok(to.write_all(done.as_bytes()).await?)
+}
+
+/// Whether nobody listens at the other end: who gave up waiting, as for an engine that was halted, was told that nothing was done.
+/// One that has only said all it has to say (a half-closed stream) still listens.
+fn is_gone(stream: &UnixStream) -> bool {
+    let mut ends = [PollFd::new(stream.as_fd(), PollFlags::empty())];
+    let gone = PollFlags::POLLHUP | PollFlags::POLLERR;
+    poll(&mut ends, PollTimeout::ZERO).is_ok()
+        && ends.iter().any(|end| end.revents().is_some_and(|seen| seen.intersects(gone)))
 }
 
 /// Orders something of the engine behind the socket at `path`.
@@ -214,6 +232,43 @@ mod tests {
                 assert!(ordered.recv().await.is_none());
             });
         }
+    }
+
+    /// As whoever waited for an engine that was halted, and gave up.
+    #[test]
+    fn an_order_whose_client_is_gone_is_not_carried_out() {
+        let stay = serde_json::to_string(&Order::Stay { peer: None }).unwrap() + "\n";
+        run(async {
+            let (mut client, ours) = UnixStream::pair().unwrap();
+            client.write_all(stay.as_bytes()).await.unwrap();
+            drop(client);
+            let (tell, mut ordered) = mpsc::channel(1);
+            converse(ours, tell).await.unwrap();
+            assert!(ordered.recv().await.is_none());
+            // One that is gone by the time it is its order's turn.
+            let (tell, ordered) = mpsc::channel(2);
+            let mut control = Control { ordered, tell };
+            control.tell.send((Order::Stay { peer: None }, oneshot::channel().0)).await.unwrap();
+            let (answer, _answered) = oneshot::channel();
+            control.tell.send((Order::Leaving, answer)).await.unwrap();
+            assert_eq!(control.next().await.0, Order::Leaving);
+        });
+    }
+
+    #[test]
+    fn whoever_says_no_more_but_listens_is_answered() {
+        let leaving = serde_json::to_string(&Order::Leaving).unwrap();
+        run(async {
+            let (mut client, ours) = UnixStream::pair().unwrap();
+            client.write_all(leaving.as_bytes()).await.unwrap();
+            client.shutdown().await.unwrap();
+            let (tell, mut ordered) = mpsc::channel::<Ordered>(1);
+            let engine = async { ordered.recv().await.unwrap().1.send(Done::default()).unwrap() };
+            tokio::join!(engine, async { converse(ours, tell).await.unwrap() });
+            let mut said = String::new();
+            client.read_to_string(&mut said).await.unwrap();
+            assert!(serde_json::from_str::<Done>(&said).is_ok(), "{said}");
+        });
     }
 
     #[test]
