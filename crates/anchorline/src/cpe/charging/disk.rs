@@ -16,6 +16,18 @@ impl Disk {
         Self { path }
     }
 
+    /// Makes the folder, where it is absent.
+    pub(super) fn make(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.path)
+    }
+
+    /// Makes it while files are written: its own name is durable with the folder above, where that may be opened.
+    fn make_again(&self) -> io::Result<()> {
+        self.make()?;
+        let above = self.path.parent().and_then(|above| File::open(above).ok());
+        above.map_or(Ok(()), |above| above.sync_all())
+    }
+
     /// What is free on its file system, for whoever we are.
     pub(super) fn free_bytes(&self) -> io::Result<u64> {
         let of = nix::sys::statvfs::statvfs(&self.path).map_err(|error| naming(&self.path)(error.into()))?;
@@ -40,7 +52,11 @@ impl Folder for Disk {
         let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name().into_string().ok());
         let names =
             fs::read_dir(&self.path).and_then(|all| all.map(name).filter_map(Result::transpose).collect());
-        names.map_err(naming(&self.path))
+        match names {
+            // Nothing is in a folder that is gone; the next file makes it again.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(vec![]),
+            names => names.map_err(naming(&self.path)),
+        }
     }
 
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
@@ -51,13 +67,18 @@ impl Folder for Disk {
         }
     }
 
+    /// Somebody may have taken the folder away since the start: it is made again.
     fn write(&mut self, name: &str, octets: &[u8]) -> io::Result<()> {
         let path = self.path.join(name);
         let write = |mut file: File| {
             file.write_all(octets)?;
             file.sync_all()
         };
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
+        let open = || OpenOptions::new().write(true).create(true).truncate(true).open(&path);
+        let file = open().or_else(|error| match error.kind() {
+            ErrorKind::NotFound => self.make_again().and_then(|()| open()),
+            _ => Err(error),
+        });
         file.and_then(write).map_err(naming(&path))
     }
 
@@ -90,6 +111,20 @@ mod tests {
         disk.remove("file").unwrap();
         assert!(disk.list().unwrap().is_empty() && disk.free_bytes().unwrap() > 0);
     }
+
+    #[test]
+    fn a_folder_that_is_gone_is_empty_and_made_again_for_the_next_file() {
+        let above = tempfile::tempdir().unwrap();
+        let mut disk = Disk::new(above.path().join("charging/cdr"));
+        for content in [b"1", b"2"] {
+            assert!(disk.list().unwrap().is_empty());
+            disk.write(".tmp", content).unwrap();
+            disk.rename(".tmp", "file").unwrap();
+            assert_eq!(disk.read("file").unwrap(), Some(content.to_vec()));
+            fs::remove_dir_all(above.path().join("charging")).unwrap();
+        }
+    }
+
     /// A file where the folder should be.
     #[test]
     fn what_cannot_be_done_is_told_with_the_path_and_keeps_its_kind() {

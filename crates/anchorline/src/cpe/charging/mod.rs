@@ -145,7 +145,7 @@ impl Outbox {
 
 /// Makes the folder of the files, where it is absent. One that takes no files keeps no node from its start: records wait.
 fn make(folder: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| unusable(folder))
+    Disk::new(folder.to_owned()).make().with_context(|| unusable(folder))
 }
 
 fn unusable(folder: &Path) -> String {

@@ -248,12 +248,13 @@ mod tests {
         assert_eq!(disk.list().unwrap().iter().filter(|name| name.ends_with(".cdr")).count(), 1);
     }
 
-    /// The folder is not there at first: records wait, and someone is told; then all is written, though the time of day is set
-    /// back whenever it is looked at.
+    /// A file is where the folder should be at first: records wait, and someone is told; then the folder is made, and all is written,
+    /// though the time of day is set back whenever it is looked at.
     #[test]
     fn records_wait_for_a_folder_that_cannot_be_used() {
         let run = tempfile::tempdir().unwrap();
         let folder = run.path().join("cdr");
+        std::fs::write(&folder, b"").unwrap();
         let (to_writer, cdrs) = channel();
         let (durable, mut heard) = mpsc::channel(8);
         let (told, mut status) = watch::channel(Status::default());
@@ -284,7 +285,7 @@ mod tests {
             std::thread::spawn(move || writer.run(Kept { waiting: vec![cdr(1), cdr(2)], filed: None }));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(status.wait_for(|status| status.problem.is_some())).unwrap();
-        std::fs::create_dir(&folder).unwrap();
+        std::fs::remove_file(&folder).unwrap();
         to_writer.send(cdr(3)).unwrap();
         to_writer.send(cdr(4)).unwrap();
         assert_eq!(heard.blocking_recv(), Some(Durable { first: 1, last: 2, cdrs: 2 }));
