@@ -1,9 +1,14 @@
 //! A folder of the disk, whose operations are durable when they return.
 
 use charging::spool::Folder;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// Records say who used what (IMSI, MSISDN, addresses): whoever fetches them is us or of our group.
+const FOLDER_MODE: u32 = 0o750;
+const FILE_MODE: u32 = 0o640;
 
 /// A folder.
 #[derive(Debug)]
@@ -16,9 +21,11 @@ impl Disk {
         Self { path }
     }
 
-    /// Makes the folder, where it is absent.
+    /// Makes the folder, where it is absent, for us and our group alone; one that is there stays as it is, and others above it are
+    /// made as usual.
     pub(super) fn make(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.path)
+        self.path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&self.path)
     }
 
     /// Makes it while files are written: its own name is durable with the folder above, where that may be opened.
@@ -74,7 +81,7 @@ impl Folder for Disk {
             file.write_all(octets)?;
             file.sync_all()
         };
-        let open = || OpenOptions::new().write(true).create(true).truncate(true).open(&path);
+        let open = || OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&path);
         let file = open().or_else(|error| match error.kind() {
             ErrorKind::NotFound => self.make_again().and_then(|()| open()),
             _ => Err(error),
@@ -98,6 +105,8 @@ impl Folder for Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn files_are_written_renamed_listed_and_removed() {
@@ -123,6 +132,22 @@ mod tests {
             assert_eq!(disk.read("file").unwrap(), Some(content.to_vec()));
             fs::remove_dir_all(above.path().join("charging")).unwrap();
         }
+    }
+
+    #[test]
+    fn others_on_the_host_read_no_records_and_a_folder_that_is_there_stays_as_it_is() {
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let above = tempfile::tempdir().unwrap();
+        let made = above.path().join("charging/cdr");
+        let mut disk = Disk::new(made.clone());
+        disk.make().unwrap();
+        disk.write("file", b"").unwrap();
+        // What the process must not grant to anybody (umask) is granted less.
+        assert_eq!((mode(&made) & 0o027, mode(&made.join("file")) & 0o137), (0, 0));
+        assert_eq!((mode(&made) & 0o700, mode(&made.join("file")) & 0o600), (0o700, 0o600));
+        fs::set_permissions(&made, Permissions::from_mode(0o755)).unwrap();
+        disk.make().unwrap();
+        assert_eq!(mode(&made), 0o755);
     }
 
     /// A file where the folder should be.
