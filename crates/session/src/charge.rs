@@ -23,6 +23,32 @@ pub struct OwnMeter {
     pub last_packet_ms: Option<u64>,
 }
 
+/// Charging data records that there was no room for, since the database was new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostCdrs {
+    /// How many.
+    pub records: u64,
+    /// Users' bytes in them, both ways.
+    pub bytes: u64,
+    /// When the first was lost.
+    pub first_ms: u64,
+    /// When the last was lost.
+    pub last_ms: u64,
+}
+
+impl LostCdrs {
+    /// With one more, of so many bytes, that is lost now.
+    #[must_use]
+    pub const fn and(self, bytes: u64, now_ms: u64) -> Self {
+        Self {
+            records: self.records.saturating_add(1),
+            bytes: self.bytes.saturating_add(bytes),
+            first_ms: if self.records == 0 { now_ms } else { self.first_ms },
+            last_ms: now_ms,
+        }
+    }
+}
+
 /// One session's charging.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChargingRecord {

@@ -9,7 +9,7 @@ mod record;
 mod store;
 mod usage;
 
-pub use charge::{ChargingRecord, OwnMeter};
+pub use charge::{ChargingRecord, LostCdrs, OwnMeter};
 pub use packed::Packed;
 pub use record::{
     AssociationRecord, CpFSeid, EndingSet, Extras, LifeRecord, NodeRecord, PathRecord, PeerNews, PfdRecord,

@@ -3,6 +3,7 @@
 mod journal;
 
 use self::journal::Journal;
+use crate::charge::LostCdrs;
 use crate::packed::Packed;
 use crate::record::{
     AssociationRecord, LifeRecord, NodeRecord, PathRecord, PfdRecord, PredefinedRecord, ToldRecord,
@@ -21,6 +22,7 @@ const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
 const FILED_CDR_KEY: &str = "filed_cdr";
+const LOST_CDRS_KEY: &str = "lost_cdrs";
 const LIFE_KEY: &str = "life";
 const NODE_ID_KEY: &str = "node_id";
 const TOLD_KEY: &str = "told";
@@ -88,6 +90,8 @@ pub enum Change {
     SaveCdr(Cdr),
     /// There is no record of this number, nor will there be.
     SkipCdr(u64),
+    /// Keep how many records there was no room for.
+    SaveLost(LostCdrs),
     /// Forget the records from one number to another, both included, that were there before these changes: they are in files.
     EraseCdrs(u64, u64),
     /// Forget the record of this number, which cannot be read.
@@ -117,6 +121,8 @@ pub struct Contents {
     pub last_cdr: u64,
     /// The highest number of those that were erased as they are in files, if any was.
     pub filed_cdr: Option<u64>,
+    /// Those that there was no room for; none in a database of a version that did not note them.
+    pub lost_cdrs: LostCdrs,
     /// `None` in a new database.
     pub life: Option<LifeRecord>,
     /// By which Node ID control planes know this node: `None` in a new database, and in one of a version that did not note it.
@@ -246,6 +252,7 @@ impl Open {
             cdrs: records(&self.cdrs, |key| Change::LoseCdr(number(key)), &mut damaged)?,
             last_cdr: self.known(LAST_CDR_KEY)?.unwrap_or(0),
             filed_cdr: self.known(FILED_CDR_KEY)?,
+            lost_cdrs: self.known(LOST_CDRS_KEY)?.unwrap_or_default(),
             life: self.known(LIFE_KEY)?,
             node_id: self.known(NODE_ID_KEY)?,
             damaged,
@@ -297,6 +304,7 @@ impl Open {
                     batch.insert(&self.node, LAST_CDR_KEY, encode(&cdr.serial)?);
                 }
                 Change::SkipCdr(serial) => batch.insert(&self.node, LAST_CDR_KEY, encode(serial)?),
+                Change::SaveLost(lost) => batch.insert(&self.node, LOST_CDRS_KEY, encode(lost)?),
                 Change::EraseCdrs(first, last) => {
                     for entry in self.cdrs.range(first.to_be_bytes()..=last.to_be_bytes()) {
                         batch.remove(&self.cdrs, entry.key()?);

@@ -150,6 +150,7 @@ enum Thing {
     Session(u64),
     Told,
     LastCdr,
+    Lost,
     Cdr(u64),
     Cdrs(u64, u64),
 }
@@ -171,6 +172,7 @@ fn thing(change: &Change) -> Thing {
         Change::SaveCdr(cdr) => Thing::Cdr(cdr.serial),
         Change::LoseCdr(serial) => Thing::Cdr(*serial),
         Change::SkipCdr(_) => Thing::LastCdr,
+        Change::SaveLost(_) => Thing::Lost,
         Change::EraseCdrs(first, last) => Thing::Cdrs(*first, *last),
     }
 }

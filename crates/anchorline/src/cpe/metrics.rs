@@ -178,8 +178,8 @@ fn charging(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
         one(figures.written),
     )?;
     families.counter("charging_files", "Rounds of charging files, one of each format", one(figures.files))?;
-    families.counter("charging_lost_records", "Charging records without room", one(figures.dropped))?;
-    families.counter("charging_lost_bytes", "Users' bytes in lost records", one(figures.dropped_bytes))?;
+    families.counter("charging_lost_records", "Charging records without room", one(figures.lost))?;
+    families.counter("charging_lost_bytes", "Users' bytes in lost records", one(figures.lost_bytes))?;
     families.gauge("charging_waiting_records", "Charging records in the database", one(figures.waiting))?;
     families.gauge("charging_waiting_limit_records", "Room for those that wait", one(figures.limit))?;
     families.gauge("charging_free_bytes", "Free on the disk of charging files", one(figures.free_bytes))?;
@@ -255,7 +255,7 @@ mod tests {
             status(),
             AssociationStatus { node_id: None, state: n4::AssociationState::Wanted, ..status() },
         ];
-        let charging = Some(Figures { waiting: 3, dropped: 1, has_problem: true, ..Figures::default() });
+        let charging = Some(Figures { waiting: 3, lost: 1, has_problem: true, ..Figures::default() });
         let told =
             exposition(Pfcp { sessions: 7, charging, ..Pfcp::default() }, Some(all), Some(statistics()))
                 .unwrap();

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let outbox = match &settings.charging {
         Some(charging) => {
             start.last_cdr = charging::last_number(charging, stream, start.last_cdr);
-            Some(Outbox::start(charging, &settings, (cdrs, stream), Arc::clone(&store))?)
+            Some(Outbox::start(charging, &settings, (cdrs, stream, begun.lost), Arc::clone(&store))?)
         }
         None => None,
     };

@@ -22,7 +22,8 @@ use ::charging::spool::Kept;
 use anyhow::Context;
 use n4::Start;
 use session::{
-    Change, Contents, LifeRecord, NodeRecord, Packed, PredefinedRecord, SessionRecord, Store, StoreError,
+    Change, Contents, LifeRecord, LostCdrs, NodeRecord, Packed, PredefinedRecord, SessionRecord, Store,
+    StoreError,
 };
 use std::fs;
 use std::net::IpAddr;
@@ -39,6 +40,8 @@ pub(super) struct Begun {
     pub(super) start: Start,
     /// Charging records that are not in files yet.
     pub(super) cdrs: Kept,
+    /// Those that there was no room for.
+    pub(super) lost: LostCdrs,
     pub(super) life: LifeRecord,
     /// Predefined rules and groups that operators have put: a crash ends sessions, not these.
     pub(super) predefined: Vec<PredefinedRecord>,
@@ -143,11 +146,11 @@ pub(super) fn begin(store: &Store, boot: &str, identity: Identity) -> anyhow::Re
     }
     // What is lost from here on, after a crash of the machine, was applied after this.
     store.sync()?;
-    let Contents { associations, pfds, predefined, paths, told, sessions, last_cdr, .. } = known;
     let cdrs = Kept { waiting: known.cdrs, filed: known.filed_cdr };
+    let Contents { associations, pfds, predefined, paths, told, sessions, last_cdr, lost_cdrs, .. } = known;
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
     let start = Start { node, associations, forgotten, sessions, pfds, paths, told, last_cdr, since_1900_ms };
-    Ok(Begun { start, cdrs, life, predefined, zero })
+    Ok(Begun { start, cdrs, lost: lost_cdrs, life, predefined, zero })
 }
 
 /// Records that cannot be read are nothing to go on with, and no reason not to go on with all others.

@@ -1,6 +1,6 @@
 //! Files of charging records, for people; and how writing them goes.
 
-use crate::cpe::charging::{Status, status_file};
+use crate::cpe::charging::{Lost, Status, status_file};
 use crate::settings::{self, Settings};
 use anyhow::Context;
 use charging::ber::{Seen, SeenContainer};
@@ -32,7 +32,7 @@ enum Task {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Say how many records wait, and what is wrong.
+    /// Say how many records wait, what is wrong, and how many records were lost since the session database was new.
     Status,
 }
 
@@ -101,14 +101,26 @@ fn is_running(settings: &Settings) -> bool {
 }
 
 fn text_of_status(told: &Told) -> String {
-    let Told { status: Status { waiting, written, files, free_bytes, problem }, running, as_of } = told;
+    let Told { status, running, as_of } = told;
+    let Status { waiting, written, files, free_bytes, problem, lost } = status;
     let free_mib = free_bytes >> 20;
-    let well = if *running { "all is well" } else { "nothing was wrong then" };
+    let well = match (running, lost) {
+        (true, None) => "all is well",
+        (true, Some(_)) => "nothing is wrong now",
+        (false, _) => "nothing was wrong then",
+    };
     let verdict = problem.as_deref().map_or_else(|| well.to_owned(), |it| format!("PROBLEM: {it}"));
+    let lost = lost.as_ref().map_or_else(String::new, text_of_lost);
     let stale = if *running { String::new() } else { format!("the node does not run; as of {as_of}: ") };
     format!(
-        "charging: {stale}{waiting} records wait, {written} written in {files} rounds of files, {free_mib} MiB free ({verdict})\n"
+        "charging: {stale}{waiting} records wait, {written} written in {files} rounds of files, {free_mib} MiB free ({verdict}){lost}\n"
     )
+}
+
+/// What was lost stays lost, however long ago that was.
+fn text_of_lost(lost: &Lost) -> String {
+    let Lost { records, bytes, since, last } = lost;
+    format!("; {records} LOST for want of room, from {since} to {last}, {bytes} bytes of users in them")
 }
 
 fn show(files: &[PathBuf], json: bool) -> anyhow::Result<String> {
@@ -230,7 +242,13 @@ mod tests {
         let text = |status| text_of_status(&Told { status, running: true, as_of: String::new() });
         let full = text(Status { waiting: 3, problem: Some("no room".to_owned()), ..Status::default() });
         assert!(full.starts_with("charging: 3 records wait") && full.contains("PROBLEM: no room"), "{full}");
-        assert!(text(Status::default()).contains("all is well"));
+        assert!(text(Status::default()).ends_with("(all is well)\n"));
+        let since = "2026-01-01T00:00:00.000Z".to_owned();
+        let lost = Lost { records: 3, bytes: 12, since: since.clone(), last: since.replace("00Z", "07Z") };
+        let lossy = text(Status { lost: Some(lost), ..Status::default() });
+        let expected = "(nothing is wrong now); 3 LOST for want of room, from 2026-01-01T00:00:00.000Z to \
+                        2026-01-01T00:00:00.007Z, 12 bytes of users in them\n";
+        assert!(lossy.ends_with(expected), "{lossy}");
     }
 
     #[test]

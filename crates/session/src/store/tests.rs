@@ -49,6 +49,17 @@ fn charging_data_records_stay_until_they_are_erased_and_their_numbers_go_on() {
     assert_eq!((contents.cdrs, contents.last_cdr, contents.filed_cdr), (vec![cdr(257)], 258, Some(256)));
 }
 
+#[test]
+fn it_is_kept_how_many_records_were_lost_and_since_when() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Store::open(folder.path()).unwrap().0;
+    assert_eq!(open().load().unwrap().lost_cdrs, LostCdrs::default());
+    let lost = LostCdrs::default().and(5, 1_000).and(6, 2_000);
+    assert_eq!(lost, LostCdrs { records: 2, bytes: 11, first_ms: 1_000, last_ms: 2_000 });
+    open().apply(&[Change::SkipCdr(258), Change::SaveLost(lost)]).unwrap();
+    assert_eq!(open().load().unwrap().lost_cdrs, lost);
+}
+
 fn pfds(application: &str, octet: u8) -> PfdRecord {
     let owner = "smf.example".to_owned();
     PfdRecord { application: application.to_owned(), owner, pfds: vec![vec![vec![octet]]] }

@@ -7,7 +7,7 @@ mod disk;
 mod problem;
 mod writer;
 
-pub(crate) use writer::Status;
+pub(crate) use writer::{Lost, Status};
 
 use crate::settings::{ChargingSettings, Settings};
 use anyhow::Context;
@@ -16,10 +16,11 @@ use charging::spool::{self, Durable, Kept, Settings as SpoolSettings};
 use disk::Disk;
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, faccessat};
-use session::Store;
+use session::{LostCdrs, Store};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::time::SystemTime;
 use tokio::sync::{mpsc, watch};
 use writer::STATUS_FILE;
 
@@ -35,8 +36,8 @@ pub(crate) struct Outbox {
     /// Records in the database.
     waiting: usize,
     limit: usize,
-    dropped: u64,
-    dropped_bytes: u64,
+    /// Records without room, since the database was new.
+    lost: watch::Sender<LostCdrs>,
 }
 
 /// What metrics tell.
@@ -44,8 +45,8 @@ pub(crate) struct Outbox {
 pub(crate) struct Figures {
     pub(crate) waiting: u64,
     pub(crate) limit: u64,
-    pub(crate) dropped: u64,
-    pub(crate) dropped_bytes: u64,
+    pub(crate) lost: u64,
+    pub(crate) lost_bytes: u64,
     pub(crate) written: u64,
     pub(crate) files: u64,
     pub(crate) has_problem: bool,
@@ -60,7 +61,7 @@ impl Outbox {
     pub(crate) fn start(
         charging: &ChargingSettings,
         settings: &Settings,
-        (cdrs, stream): (Kept, u32),
+        (cdrs, stream, lost): (Kept, u32, LostCdrs),
         store: Arc<Store>,
     ) -> anyhow::Result<Self> {
         let folder = &charging.directory;
@@ -69,6 +70,7 @@ impl Outbox {
         let (to_writer, from_runtime) = channel();
         let (to_runtime, durable) = mpsc::channel(AHEAD);
         let (told, status) = watch::channel(Status::default());
+        let (lost, losses) = watch::channel(lost);
         let writer = writer::Writer {
             settings: spool_settings(charging, settings, stream),
             disk: Disk::new(folder.clone()),
@@ -76,38 +78,42 @@ impl Outbox {
             cdrs: from_runtime,
             durable: to_runtime,
             told,
+            losses,
             status_file: status_file(settings),
             sync: Box::new(move || store.sync().map_err(|error| error.to_string())),
             now: Box::new(writer::clocks()),
             problem: None,
         };
         std::thread::Builder::new().name("charging".to_owned()).spawn(move || writer.run(cdrs))?;
-        Ok(Self { to_writer, durable, status, waiting, limit, dropped: 0, dropped_bytes: 0 })
+        Ok(Self { to_writer, durable, status, waiting, limit, lost })
     }
 
-    /// Whether there is room for one more record in the database; one without is lost, and named.
-    pub(crate) fn admits(&mut self, cdr: &Cdr) -> bool {
-        let has_room = self.waiting < self.limit;
-        if has_room {
-            self.waiting += 1;
-            if self.waiting == self.limit / 2 {
-                tracing::warn!(
-                    "{} charging records wait for a file: half of charging.waiting_max",
-                    self.waiting
-                );
-            }
-        } else {
-            let (uplink, downlink) = cdr.bytes();
-            self.dropped += 1;
-            self.dropped_bytes = self.dropped_bytes.saturating_add(uplink).saturating_add(downlink);
-            let (serial, seid) = (cdr.serial, cdr.session.seid);
-            let imsi = cdr.session.user.imsi.as_deref().unwrap_or("-");
-            tracing::error!(
-                "charging record {serial} is lost, there is no room for it: session {seid:#x}, IMSI {imsi}, \
-                 {uplink} bytes up and {downlink} down"
-            );
+    /// Takes one more record into account, if there is room for it in the database.
+    ///
+    /// # Errors
+    /// It is lost, and named: what the database is to keep of those that are.
+    pub(crate) fn admit(&mut self, cdr: &Cdr) -> Result<(), LostCdrs> {
+        if self.waiting >= self.limit {
+            return Err(self.lose(cdr));
         }
-        has_room
+        self.waiting += 1;
+        if self.waiting == self.limit / 2 {
+            tracing::warn!("{} charging records wait for a file: half of charging.waiting_max", self.waiting);
+        }
+        Ok(())
+    }
+
+    fn lose(&self, cdr: &Cdr) -> LostCdrs {
+        let (uplink, downlink) = cdr.bytes();
+        let (serial, seid) = (cdr.serial, cdr.session.seid);
+        let imsi = cdr.session.user.imsi.as_deref().unwrap_or("-");
+        tracing::error!(
+            "charging record {serial} is lost, there is no room for it: session {seid:#x}, IMSI {imsi}, \
+             {uplink} bytes up and {downlink} down"
+        );
+        let now_ms = super::time_of_day(SystemTime::now()).unwrap_or_default();
+        self.lost.send_modify(|lost| *lost = lost.and(uplink.saturating_add(downlink), now_ms));
+        *self.lost.borrow()
     }
 
     /// Hands over a record that the database has.
@@ -129,12 +135,12 @@ impl Outbox {
     }
 
     pub(crate) fn figures(&self) -> Figures {
-        let status = self.status.borrow();
+        let (status, lost) = (self.status.borrow(), *self.lost.borrow());
         Figures {
             waiting: self.waiting as u64,
             limit: self.limit as u64,
-            dropped: self.dropped,
-            dropped_bytes: self.dropped_bytes,
+            lost: lost.records,
+            lost_bytes: lost.bytes,
             written: status.written,
             files: status.files,
             has_problem: status.problem.is_some(),
@@ -196,5 +202,29 @@ fn spool_settings(charging: &ChargingSettings, settings: &Settings, stream: u32)
         file_cdrs: charging.file_cdrs,
         file_bytes: charging.file_bytes,
         stream,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writer::fixture::cdr;
+    use super::*;
+
+    #[test]
+    fn records_without_room_are_counted_from_where_the_database_was() {
+        let (_told, status) = watch::channel(Status::default());
+        let before = LostCdrs { records: 7, bytes: 70, first_ms: 1_000, last_ms: 2_000 };
+        let (to_writer, _records) = channel();
+        let durable = mpsc::channel(1).1;
+        let lost = watch::Sender::new(before);
+        let mut outbox = Outbox { to_writer, durable, status, waiting: 0, limit: 1, lost };
+        outbox.admit(&cdr(1)).unwrap();
+        let lost = outbox.admit(&cdr(2)).unwrap_err();
+        assert_eq!((lost.records, lost.bytes, lost.first_ms), (8, 70, 1_000));
+        assert!(lost.last_ms > charging::time::UNIX_EPOCH_MS);
+        assert_eq!((outbox.figures().lost, outbox.figures().lost_bytes), (8, 70));
+        outbox.forgotten(Durable { first: 1, last: 1, cdrs: 1 });
+        outbox.admit(&cdr(3)).unwrap();
+        assert_eq!(outbox.figures().lost, 8);
     }
 }

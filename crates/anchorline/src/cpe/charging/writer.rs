@@ -6,6 +6,7 @@ use charging::Cdr;
 use charging::spool::{Durable, Kept, Now, Settings, Spool};
 use machine::Time;
 use serde::{Deserialize, Serialize};
+use session::LostCdrs;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -32,6 +33,29 @@ pub(crate) struct Status {
     pub(crate) free_bytes: u64,
     /// What is wrong.
     pub(crate) problem: Option<String>,
+    /// Records that there was no room for, if any.
+    #[serde(default)]
+    pub(crate) lost: Option<Lost>,
+}
+
+/// Records that there was no room for, since the session database was new.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lost {
+    pub(crate) records: u64,
+    /// Users' bytes in them, both ways.
+    pub(crate) bytes: u64,
+    /// When the first was lost, in UTC.
+    pub(crate) since: String,
+    /// When the last was lost, in UTC.
+    pub(crate) last: String,
+}
+
+impl Lost {
+    fn of(lost: LostCdrs) -> Option<Self> {
+        let LostCdrs { records, bytes, first_ms, last_ms } = lost;
+        let (since, last) = (charging::time::iso(first_ms), charging::time::iso(last_ms));
+        (records > 0).then_some(Self { records, bytes, since, last })
+    }
 }
 
 /// What the thread has.
@@ -42,6 +66,8 @@ pub(super) struct Writer {
     pub(super) cdrs: Receiver<Cdr>,
     pub(super) durable: mpsc::Sender<Durable>,
     pub(super) told: watch::Sender<Status>,
+    /// Records without room.
+    pub(super) losses: watch::Receiver<LostCdrs>,
     pub(super) status_file: PathBuf,
     /// Returns when the disk has all that the session database says.
     pub(super) sync: Box<dyn Fn() -> Result<(), String> + Send>,
@@ -155,7 +181,11 @@ impl Writer {
 
     fn tell(&self, with: impl FnOnce(&mut Status)) {
         let before = self.told.borrow().clone();
-        self.told.send_modify(with);
+        let lost = Lost::of(*self.losses.borrow());
+        self.told.send_modify(|status| {
+            with(status);
+            status.lost = lost;
+        });
         let status = self.told.borrow().clone();
         if status != before {
             // Who asks while it is written sees the one before.
@@ -178,17 +208,12 @@ pub(super) fn clocks() -> impl Fn() -> Now + Send {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod fixture {
     use super::*;
-    use charging::file::{self, Format};
-    use charging::spool::Folder;
     use charging::{Account, Cause, Policy, Session, User};
-    use std::path::Path;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-    use std::sync::mpsc::channel;
 
-    fn cdr(serial: u64) -> Cdr {
+    /// The last record of a session that used nothing.
+    pub(in crate::cpe::charging) fn cdr(serial: u64) -> Cdr {
         let session = Session {
             seid: 1,
             owner: "smf.example".to_owned(),
@@ -200,6 +225,18 @@ mod tests {
         let mut account = Account::new(session, &Policy::default(), machine::Clock::at(1));
         Cdr { serial, ..account.end(&[], Cause::NormalRelease, 2).remove(0) }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixture::cdr;
+    use super::*;
+    use charging::file::{self, Format};
+    use charging::spool::Folder;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    use std::sync::mpsc::channel;
 
     fn settings() -> Settings {
         Settings {
@@ -276,6 +313,7 @@ mod tests {
             cdrs,
             durable,
             told,
+            losses: watch::channel(LostCdrs::default().and(5, charging::time::UNIX_EPOCH_MS)).1,
             status_file: parts.0,
             sync,
             now,
@@ -293,7 +331,13 @@ mod tests {
         runtime.block_on(status.wait_for(|status| status.problem.is_none() && status.waiting == 0)).unwrap();
         // The file comes a little after what is told within the process.
         let told = || serde_json::from_slice::<Status>(&std::fs::read(&status_file).ok()?).ok();
-        let is_told = || told().is_some_and(|told| (told.written, told.files, told.problem) == (4, 2, None));
+        let epoch = "1970-01-01T00:00:00.000Z".to_owned();
+        let lost = Some(Lost { records: 1, bytes: 5, since: epoch.clone(), last: epoch });
+        let is_told = || {
+            told().is_some_and(|told| {
+                (told.written, told.files, told.problem, told.lost) == (4, 2, None, lost.clone())
+            })
+        };
         assert!((0..100).any(|_| {
             std::thread::sleep(LOOK / 10);
             is_told()

@@ -90,11 +90,12 @@ impl Runtime {
 
     /// A record without room is lost; its number is not given out again, so that files tell of it.
     fn record(&mut self, cdr: Cdr) {
-        if self.charging.as_mut().is_none_or(|charging| charging.admits(&cdr)) {
-            self.changes.push(Change::SaveCdr(cdr.clone()));
-            self.actions.push(Action::Write(Box::new(cdr)));
-        } else {
-            self.changes.push(Change::SkipCdr(cdr.serial));
+        match self.charging.as_mut().map_or(Ok(()), |charging| charging.admit(&cdr)) {
+            Ok(()) => {
+                self.changes.push(Change::SaveCdr(cdr.clone()));
+                self.actions.push(Action::Write(Box::new(cdr)));
+            }
+            Err(lost) => self.changes.extend([Change::SkipCdr(cdr.serial), Change::SaveLost(lost)]),
         }
     }
 
