@@ -75,7 +75,10 @@ fn drops(lab: &Lab, node: &Node) -> Result<()> {
 }
 
 fn metrics(lab: &Lab) -> Result<String> {
-    lab.upf.run(&format!("curl -sSf http://{METRICS}/metrics"), command::SHORT)
+    lab.upf.run(
+        &format!("curl -sSf -H Accept:application/openmetrics-text http://{METRICS}/metrics"),
+        command::SHORT,
+    )
 }
 
 /// A data plane that does not answer is told as down; the rest is told all the same.

@@ -1,11 +1,12 @@
-//! Serves what Prometheus is told over HTTP: `GET /metrics`, without any secret, so on a network that may read it.
+//! Serves what Prometheus is told over HTTP: `GET /metrics`, without any secret, so on a network that may read it. Who accepts
+//! OpenMetrics gets that, and anyone else the text format 0.0.4.
 
 use super::control::{Order, Ordered};
-use super::metrics::{Pfcp, exposition};
+use super::metrics::{Pfcp, exposition, plain};
 use crate::{exit, observer};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -32,6 +33,8 @@ const CPE_PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(100);
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPEN_METRICS_TYPE: &str = "application/openmetrics-text";
+const METRICS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// The endpoint.
@@ -103,19 +106,44 @@ async fn converse(stream: TcpStream, source: Source) {
 
 async fn answer(request: &Request<Incoming>, source: &Source) -> Response<Full<Bytes>> {
     match (request.method(), request.uri().path()) {
-        (&Method::GET, "/metrics") => scrape(source).await,
-        (_, "/metrics") => response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET\n".to_owned()),
+        // Of an answer to HEAD the server leaves the body out (RFC 9110 9.3.2).
+        (&Method::GET | &Method::HEAD, "/metrics") => {
+            scrape(source, accepts_open_metrics(request.headers())).await
+        }
+        (_, "/metrics") => {
+            let mut refused =
+                response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET and HEAD\n".to_owned());
+            refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            refused
+        }
         _ => response(StatusCode::NOT_FOUND, TEXT, "there is only /metrics\n".to_owned()),
     }
 }
 
-async fn scrape(source: &Source) -> Response<Full<Bytes>> {
+/// Whether it is named, with another weight than 0 (RFC 9110 12.5.1).
+fn accepts_open_metrics(headers: &HeaderMap) -> bool {
+    let fields = headers.get_all(ACCEPT).into_iter().filter_map(|field| field.to_str().ok());
+    fields.flat_map(|field| field.split(',')).any(|range| {
+        let mut words = range.split(';').map(str::trim);
+        let is_named = words.next().is_some_and(|kind| kind.eq_ignore_ascii_case(OPEN_METRICS_TYPE));
+        is_named && !words.any(is_no_weight)
+    })
+}
+
+/// `q=0`, `q=0.0`...
+fn is_no_weight(parameter: &str) -> bool {
+    let weight = parameter.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+    weight.and_then(|(_, weight)| weight.trim().parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
+}
+
+async fn scrape(source: &Source, is_open: bool) -> Response<Full<Bytes>> {
     let asked = timeout(DPE_PATIENCE, observer::statistics(&source.link)).await;
     let dpe = asked.ok().and_then(Result::ok);
     let associations = source.associations().await;
     let pfcp = *source.pfcp.borrow();
     match exposition(pfcp, associations, dpe) {
-        Ok(told) => response(StatusCode::OK, OPEN_METRICS, told),
+        Ok(told) if is_open => response(StatusCode::OK, OPEN_METRICS, told),
+        Ok(told) => response(StatusCode::OK, METRICS_TEXT, plain(&told)),
         Err(error) => response(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
     }
 }
@@ -160,16 +188,63 @@ mod tests {
 
     #[test]
     fn a_scrape_without_a_data_plane_is_answered() {
-        let said = say("GET /metrics HTTP/1.1\r\nHost: upf\r\n\r\n");
-        assert!(said.starts_with("HTTP/1.1 200 OK\r\n") && said.contains(OPEN_METRICS), "{said}");
-        assert!(said.contains("\nanchorline_dpe_up 0\n"), "{said}");
-        assert!(said.contains("\nanchorline_pfcp_associations{state=\"silent\"} 1\n"), "{said}");
+        for accept in ["text/html", OPEN_METRICS] {
+            let said = say(&request("GET", accept));
+            assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
+            assert!(said.contains("\nanchorline_dpe_up 0\n"), "{said}");
+            assert!(said.contains("\nanchorline_pfcp_associations{state=\"silent\"} 1\n"), "{said}");
+        }
+    }
+
+    fn request(method: &str, accept: &str) -> String {
+        format!("{method} /metrics HTTP/1.1\r\nHost: upf\r\nAccept: {accept}\r\n\r\n")
+    }
+
+    /// The first is what Prometheus 3 says.
+    #[test]
+    fn open_metrics_is_for_whoever_names_it() {
+        let prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,\
+                          application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,*/*;q=0.1";
+        for accept in
+            [prometheus, "Application/OpenMetrics-Text", "*/*, application/openmetrics-text ; q=0.001"]
+        {
+            let said = say(&request("GET", accept));
+            assert!(said.contains(&format!("content-type: {OPEN_METRICS}\r\n")), "{said}");
+            assert!(said.contains("\n# TYPE anchorline_pfcp_requests counter\n"), "{said}");
+            assert!(said.ends_with("# EOF\n"), "{said}");
+        }
+        for accept in
+            ["*/*", "", "text/plain", "application/openmetrics-text;q=0.0", "application/openmetrics-texts"]
+        {
+            let said = say(&request("GET", accept));
+            assert!(said.contains(&format!("content-type: {METRICS_TEXT}\r\n")), "{said}");
+            assert!(said.contains("\n# TYPE anchorline_pfcp_requests_total counter\n"), "{said}");
+            assert!(said.contains("\n# HELP anchorline_pfcp_requests_total Requests"), "{said}");
+            assert!(said.contains("\nanchorline_pfcp_requests_total{outcome=\"refused\"} 0\n"), "{said}");
+            assert!(!said.contains("# EOF"), "{said}");
+        }
+    }
+
+    #[test]
+    fn head_is_answered_as_get_is_without_the_body() {
+        let head = |said: &str| {
+            let (head, body) = said.split_once("\r\n\r\n").unwrap();
+            let fields = head.lines().filter(|line| !line.starts_with("date: "));
+            (fields.map(str::to_owned).collect::<Vec<_>>(), body.len())
+        };
+        let (got, length) = head(&say(&request("GET", "*/*")));
+        assert!(length > 0 && got.contains(&format!("content-length: {length}")), "{got:?}");
+        assert_eq!(head(&say(&request("HEAD", "*/*"))), (got, 0));
     }
 
     #[test]
     fn anything_else_is_refused() {
         assert!(say("GET / HTTP/1.1\r\nHost: upf\r\n\r\n").starts_with("HTTP/1.1 404"));
-        assert!(say("POST /metrics HTTP/1.1\r\nHost: upf\r\n\r\n").starts_with("HTTP/1.1 405"));
+        let refused = say("POST /metrics HTTP/1.1\r\nHost: upf\r\n\r\n");
+        assert!(
+            refused.starts_with("HTTP/1.1 405") && refused.contains("\r\nallow: GET, HEAD\r\n"),
+            "{refused}"
+        );
         assert!(say("\r\n\r\nnonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
     }
 }

@@ -4,10 +4,12 @@
 
 mod associations;
 mod data_plane;
+mod plain;
 
 use super::charging::Figures;
 use dplink::Statistics;
 use n4::{AssociationStatus, Counters, Node};
+pub(super) use plain::plain;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::metrics::MetricType;
