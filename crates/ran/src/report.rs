@@ -32,7 +32,7 @@ impl Reporter {
         }
         let (name, sentence) = self.describe(event);
         match event {
-            Event::Asleep(_) | Event::Paged(_) | Event::Awake(_) | Event::Macs(..) => {
+            Event::Asleep(_) | Event::Paged(_) | Event::Awake(_) | Event::Macs(..) | Event::ReleaseAsked => {
                 self.result(name, &sentence);
             }
             Event::Associated(_) | Event::SessionUp(..) | Event::SessionDeleted(_) | Event::Stopped => {
@@ -101,6 +101,9 @@ impl Reporter {
             }
             Event::Failed(failure) => ("failed", failure.to_string()),
             Event::Unreachable(upf) => ("unreachable", format!("UPF {upf} does not answer")),
+            Event::ReleaseAsked => {
+                ("release_asked", "the UPF asks to be released; its sessions are being deleted".to_owned())
+            }
             Event::Stopped => ("stopped", "the association is released".to_owned()),
         }
     }

@@ -40,7 +40,8 @@ impl Default for Options {
     }
 }
 
-/// Runs until SIGINT or SIGTERM, then deletes the sessions, releases the association and says what was counted.
+/// Runs until SIGINT or SIGTERM, or until the user plane asks to be released; then deletes the sessions, releases the association and
+/// says what was counted.
 ///
 /// # Errors
 /// One sentence: what this host lacks, that the user plane does not answer, or what it refused.

@@ -28,7 +28,9 @@ fn observe(lab: &Lab) -> Result<()> {
     associations(lab, &node)?;
     peers(lab, &node, &ran)?;
     scrape_without_data_plane(lab, &node)?;
-    ran.stop()?;
+    release(&node, &ran)?;
+    // It has ended by itself, as the user plane asked.
+    drop(ran);
     node.stop()
 }
 
@@ -111,7 +113,24 @@ fn associations(lab: &Lab, node: &Node) -> Result<()> {
         ],
     )?;
     let nobody = node.ctl("release --peer smf.example").err().context("nobody was released")?;
-    says(&nobody.to_string(), &["no control plane is associated as smf.example"])?;
+    says(&nobody.to_string(), &["no control plane is associated as smf.example"])
+}
+
+/// The SMF is asked while it cannot hear; when it hears it deletes its session and releases the association.
+fn release(node: &Node, ran: &Ran) -> Result<()> {
+    let pid = ran.pid()?;
+    kill(pid, Signal::SIGSTOP)?;
+    let unheard = release_unheard(node);
+    kill(pid, Signal::SIGCONT)?;
+    unheard?;
+    wait::until("the SMF releases the association", Duration::from_secs(20), || {
+        let told = node.ctl("associations")?;
+        Ok((!told.contains("10.40.0.1 ")).then_some(()))
+    })?;
+    node.wait_sessions(0)
+}
+
+fn release_unheard(node: &Node) -> Result<()> {
     let order = node.ctl("release --grace 3600 --peer 10.40.0.1")?;
     ensure!(order == "asked to release within 3600 s: 10.40.0.1\n", "{order}");
     says(&node.ctl("associations")?, &[" leaving in 3"])?;

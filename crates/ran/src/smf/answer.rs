@@ -5,9 +5,10 @@ use super::session::Wish;
 use super::{Event, Smf};
 use machine::{Seen, Time};
 use pfcp::{
-    AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateResponse, Body, Cause,
-    CpFunctionFeatures, HeartbeatResponse, Message, NodeReportRequest, NodeReportResponse, ReportType,
-    SessionReportRequest, SessionReportResponse, UsageReport,
+    AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateRequest,
+    AssociationUpdateResponse, Body, Cause, CpFunctionFeatures, HeartbeatResponse, Message,
+    NodeReportRequest, NodeReportResponse, ReportType, SessionReportRequest, SessionReportResponse,
+    UsageReport, flags,
 };
 use std::net::{IpAddr, SocketAddrV4};
 
@@ -38,7 +39,10 @@ impl Smf {
                 self.asked_to_associate(request.node_id.clone(), request.recovery_time_stamp, now);
                 self.setup_response().into()
             }
-            Body::AssociationUpdateRequest(_) => self.update_response().into(),
+            Body::AssociationUpdateRequest(request) => {
+                self.asked_to_leave(request, now);
+                self.update_response().into()
+            }
             // Only a control plane releases (TS 29.244 6.2.8.1).
             Body::AssociationReleaseRequest(_) => self.release_response().into(),
             Body::NodeReportRequest(request) => {
@@ -77,7 +81,18 @@ impl Smf {
         }
     }
 
-    /// New features change nothing for us, and a wish to be released may wait until we stop (TS 29.244 6.2.7.3).
+    /// The user plane asks to be released. Sessions are deleted at once, and the association is released after the last: that is
+    /// within any Graceful Release Period (TS 29.244 6.2.7.3).
+    fn asked_to_leave(&mut self, request: &AssociationUpdateRequest, now: Time) {
+        let is_asked =
+            request.association_release_request.is_some_and(|asked| asked & flags::RELEASE_SARR != 0);
+        if is_asked && self.phase.is_up() && !self.stopping {
+            self.event(Event::ReleaseAsked);
+            self.stop(now);
+        }
+    }
+
+    /// New features change nothing for us.
     fn update_response(&self) -> AssociationUpdateResponse {
         AssociationUpdateResponse::new(self.settings.node_id.clone(), Cause::RequestAccepted)
     }

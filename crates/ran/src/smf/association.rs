@@ -158,8 +158,11 @@ impl Smf {
         self.report_failure(Purpose::Setup, reason);
     }
 
+    /// Whoever says it again, as a user whom we are leaving as the user plane asked, changes nothing.
     pub(super) fn stop(&mut self, now: Time) {
-        self.stopping = true;
+        if std::mem::replace(&mut self.stopping, true) {
+            return;
+        }
         match self.phase {
             Phase::Up { .. } => self.sessions.delete_all(now),
             Phase::Releasing | Phase::Stopped => {}

@@ -130,6 +130,8 @@ pub enum Event {
     Failed(Failure),
     /// The user plane never answered.
     Unreachable(SocketAddrV4),
+    /// The user plane asks to be released: its sessions are being deleted.
+    ReleaseAsked,
     /// Nothing is left to do.
     Stopped,
 }

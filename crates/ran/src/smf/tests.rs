@@ -2,6 +2,7 @@
 
 mod again;
 mod billing;
+mod leaving;
 mod noise;
 mod order;
 mod paging;
