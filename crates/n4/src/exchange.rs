@@ -224,9 +224,15 @@ impl Node {
 
     pub(crate) fn refuse(&mut self, asked: &Asked, cp_seid: Option<u64>, refusal: Refusal) {
         let Some(procedure) = asked.procedure else { return };
-        self.counters.refused += 1;
         let from = asked.key.from;
         self.note_refusal(from.ip(), format!("{from} is refused {procedure:?}: {refusal}"));
+        self.refuse_silently(asked, cp_seid, refusal);
+    }
+
+    /// Refuses what is told of otherwise.
+    pub(crate) fn refuse_silently(&mut self, asked: &Asked, cp_seid: Option<u64>, refusal: Refusal) {
+        let Some(procedure) = asked.procedure else { return };
+        self.counters.refused += 1;
         let us = Identity {
             node_id: self.config.node_id.clone(),
             recovery_time_stamp: self.recovery_time_stamp,

@@ -76,6 +76,7 @@ mod support;
 mod table;
 mod translate;
 mod tunnels;
+mod unkept;
 mod usage;
 mod user_index;
 mod values;

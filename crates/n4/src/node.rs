@@ -22,6 +22,7 @@ use crate::resync::Refreshing;
 use crate::room::{Going, Stale};
 use crate::strangers::Strangers;
 use crate::tunnels::Tunnels;
+use crate::unkept::Unkept;
 use dplink::Desired;
 use machine::{AnswerCache, AnswerLimits, Clock, Overdue, Time};
 use rules::{Interface, Seid};
@@ -97,7 +98,8 @@ pub struct Node {
     pub(crate) leaving: BTreeMap<Seid, Box<SessionRecord>>,
     pub(crate) leaving_until: VecDeque<(Time, Seid)>,
     /// Nothing can be kept now.
-    cannot_keep: bool,
+    pub(crate) cannot_keep: bool,
+    pub(crate) unkept: Unkept,
     pub(crate) out: Vec<Output>,
     pub(crate) now: Time,
 }
@@ -156,6 +158,7 @@ impl Node {
             leaving: BTreeMap::new(),
             leaving_until: VecDeque::new(),
             cannot_keep: false,
+            unkept: Unkept::default(),
             out: vec![],
             now: Time::ZERO,
             config,
@@ -229,6 +232,7 @@ impl Node {
             self.renewal.next_due(),
             self.endings.next_due(),
             self.strangers_due(),
+            self.unkept_due(),
             self.paths_due,
             self.late.next_due(),
         ]
@@ -296,6 +300,7 @@ impl Node {
         self.renew_some();
         self.end_more();
         self.sum_up_strangers();
+        self.sum_up_unkept();
         self.unheard_have_recovered();
         self.erase_old();
         self.charge_late();

@@ -63,7 +63,7 @@ impl Node {
 
     fn new_request(&mut self, asked: &Asked, seid: u64, body: &Body) {
         let (done, cp_seid) = match body {
-            body if self.cannot_keep && !is_an_end(body) => self.not_kept(asked, seid, body),
+            body if self.cannot_keep && !is_an_end(body) => return self.refuse_unkept(asked, seid, body),
             Body::AssociationSetupRequest(request) => (self.set_up(asked, request), None),
             Body::AssociationUpdateRequest(request) => (self.update(asked, request), None),
             Body::AssociationReleaseRequest(request) => (self.release(asked, request), None),
@@ -77,19 +77,6 @@ impl Node {
         };
         if let Err(refusal) = done {
             self.refuse(asked, cp_seid, refusal);
-        }
-    }
-
-    /// Refused without a look at what is asked for, but by whom.
-    fn not_kept(&self, asked: &Asked, seid: u64, body: &Body) -> (Result<(), Refusal>, Option<u64>) {
-        let cp_seid = match body {
-            Body::SessionEstablishmentRequest(request) => Ok(Some(request.cp_f_seid.seid)),
-            Body::SessionModificationRequest(_) => self.owned(asked.key.from, Seid(seid)).map(Some),
-            _ => Ok(None),
-        };
-        match cp_seid {
-            Ok(cp_seid) => (Err(Refusal::of(Cause::SystemFailure)), cp_seid),
-            Err(refusal) => (Err(refusal), None),
         }
     }
 
@@ -111,7 +98,7 @@ impl Node {
     }
 
     /// A session is its owner's: to anyone else it is not there.
-    fn owned(&self, from: SocketAddr, seid: Seid) -> Result<u64, Refusal> {
+    pub(crate) fn owned(&self, from: SocketAddr, seid: Seid) -> Result<u64, Refusal> {
         let session = self.sessions.get(seid).filter(|session| self.may_speak(from.ip(), session));
         let is_known = self.peers.speaking_from(from.ip()).next().is_some();
         session.map(|session| session.record.cp_f_seid.seid).ok_or(Refusal::of(match is_known {

@@ -88,6 +88,7 @@ mod stale;
 mod strangers;
 mod sweeps;
 mod turns;
+mod unkept;
 mod usage;
 mod usage_lives;
 mod usage_monitored;
