@@ -78,7 +78,8 @@ enum View {
     /// packets a second; what the node does by itself about it (`dpe.balance`); why new sessions went where they did; which
     /// sessions moved last, who wanted it, and why those stayed that did.
     ///
-    /// Moves are those of `ctl sessions move`: no packet is lost, none overtakes another, and counts go on.
+    /// Moves are those of `ctl sessions move`: no packet overtakes another, counts go on, and none is lost unless more than 2,048 would
+    /// wait amid a move.
     Balance(balance::Args),
     /// At which worker a user's session is; move it to another.
     Sessions(sessions::Args),

@@ -18,8 +18,9 @@ enum Deed {
     Where(User),
     /// Move a user's session to another worker.
     ///
-    /// No packet is lost, none overtakes another, and counts go on. Sessions of Ethernet frames, and those that share a meter
-    /// with others, stay where they are. With `hash = "inner"` or chosen TEIDs the card goes on bringing its packets to the
+    /// No packet overtakes another, and counts go on. Packets that come meanwhile wait at the new worker, and none is lost unless more
+    /// than 2,048 would wait there: those are dropped (`moving_full` of `ctl drops`). Sessions of Ethernet frames, and those that
+    /// share a meter with others, stay where they are. With `hash = "inner"` or chosen TEIDs the card goes on bringing its packets to the
     /// worker of the user's address, which hands them over.
     Move {
         #[command(flatten)]
@@ -82,6 +83,15 @@ mod tests {
     struct Line {
         #[command(flatten)]
         args: Args,
+    }
+
+    #[test]
+    fn it_is_said_how_many_packets_may_wait_amid_a_move() {
+        for words in [&["sessions", "move", "--help"][..], &["balance", "--help"]] {
+            let words = ["ctl"].iter().chain(words);
+            let help = <crate::ctl::Args as clap::Parser>::try_parse_from(words).err().unwrap().to_string();
+            assert!(help.contains("2,048"), "{help}");
+        }
     }
 
     /// No node is asked: it tells only whether the user is there, and of another network instance none is.
