@@ -200,16 +200,23 @@ fn is_destination_ours(ports: &Ports, packet: &[u8]) -> bool {
     super::destination(packet).is_none_or(|to| ports.is_ours(to))
 }
 
-/// Whether a packet is for whom no router forwards: of IPv6 a station of its own link, or a group there (RFC 4291 2.5.6 and
-/// 2.7), of IPv4 this host, a group or everybody (RFC 1812 4.2.2.11 and 5.3.7; we know no multicast).
+/// Whether a packet is for whom no router forwards: of IPv6 see [`is_of_no_network`], of IPv4 this host, a group or everybody
+/// (RFC 1812 4.2.2.11 and 5.3.7; we know no multicast).
 #[inline]
 fn is_of_link(packet: &[u8], is_ipv6: bool) -> bool {
     if !is_ipv6 {
         return matches!(packet.get(16), Some(0 | 127 | 224..));
     }
-    match packet.get(24..).and_then(<[u8]>::first_chunk) {
-        Some([0xfe, second]) => second & 0xc0 == 0x80,
-        Some([0xff, second]) => second & 0x0f <= 2,
+    packet.get(24..).and_then(<[u8]>::first_chunk).is_some_and(is_of_no_network)
+}
+
+/// Whether no router forwards to an address of IPv6: a station of its own link (RFC 4291 2.5.6), a group of whatever scope (2.7; we
+/// know no multicast), nobody and this host (2.5.2, 2.5.3), and what stands for an address of IPv4 (2.5.5), which is no network's.
+fn is_of_no_network(address: &[u8; 16]) -> bool {
+    match address {
+        [0xfe, second, ..] => second & 0xc0 == 0x80,
+        [0xff, ..] => true,
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, middle @ .., _, _, _, _] => matches!(middle, [0, 0] | [0xff, 0xff]),
         _ => false,
     }
 }

@@ -27,6 +27,7 @@ mod losses;
 mod memory;
 mod moving;
 mod mtu;
+mod nowhere;
 mod observe;
 mod online;
 mod paths;

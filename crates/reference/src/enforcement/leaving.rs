@@ -35,15 +35,17 @@ pub(crate) fn may_leave(
     }
 }
 
-/// Whether a destination is a station of a link of IPv6, or a group there, or of IPv4 this host, a group or everybody: no router
-/// forwards to it (RFC 4291 2.5.6, 2.7; RFC 1812 4.2.2.11, 5.3.7; groups are for those that know of multicast).
+/// Whether a destination is a station of a link of IPv6, nobody, this host or an address of IPv4 written as one of IPv6, or of IPv4
+/// this host or everybody, or a group: no router forwards to it (RFC 4291 2.5.2, 2.5.3, 2.5.5, 2.5.6, 2.7; RFC 1812 4.2.2.11, 5.3.7;
+/// groups are for those that know of multicast).
 pub(crate) fn is_of_a_link(destination: IpAddr) -> bool {
     let address = match destination {
         IpAddr::V4(address) => return matches!(address.octets(), [0 | 127 | 224.., ..]),
         IpAddr::V6(address) => address,
     };
-    let [_, scope, ..] = address.octets();
-    address.is_unicast_link_local() || address.is_multicast() && scope & 0x0f <= 2
+    // ::1 and :: are of ::/96, too.
+    let stands_for_ipv4 = matches!(address.segments(), [0, 0, 0, 0, 0, 0 | 0xffff, _, _]);
+    address.is_unicast_link_local() || address.is_multicast() || stands_for_ipv4
 }
 
 /// A packet that does not leave.

@@ -186,12 +186,16 @@ fn hello(world: &World, random: &mut Random, (server, port): (IpAddr, u16)) -> O
     is_tls.then(|| world.hellos.wrapping_add(of_server).wrapping_add(other))
 }
 
-/// Turned around on the downlink; now and then to ourselves on the uplink.
+/// Turned around on the downlink; now and then the far end is ourselves, or nobody.
 fn towards(random: &mut Random, pdi: &Pdi, aim: Aim) -> Aim {
+    let is_ipv6 = aim.source.is_ipv6();
+    let far_end = match random.random_range(0..1_000) {
+        0..8 => host(pick(random, [0, 1]), 2, is_ipv6),
+        8..16 => nobody(random, is_ipv6),
+        _ => aim.destination,
+    };
+    let aim = Aim { destination: far_end, ..aim };
     match pdi.source_interface.direction() {
-        Direction::Uplink if chance(random, 8) => {
-            Aim { destination: host(pick(random, [0, 1]), 2, aim.source.is_ipv6()), ..aim }
-        }
         Direction::Uplink => aim,
         Direction::Downlink => Aim {
             source: aim.destination,
@@ -201,6 +205,26 @@ fn towards(random: &mut Random, pdi: &Pdi, aim: Aim) -> Aim {
             ..aim
         },
     }
+}
+
+/// An address that no router forwards to, or one next to these.
+fn nobody(random: &mut Random, is_ipv6: bool) -> IpAddr {
+    let texts = match is_ipv6 {
+        true => {
+            ["::", "::1", "::ffff:203.0.113.80", "::203.0.113.80", "ff0e::1", "ff02::1", "fe80::1", "::1:0:0"]
+        }
+        false => [
+            "0.0.0.0",
+            "127.0.0.1",
+            "224.0.0.1",
+            "239.1.2.3",
+            "255.255.255.255",
+            "240.0.0.1",
+            "223.255.255.1",
+            "1.0.0.1",
+        ],
+    };
+    pick(random, texts).parse().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
 /// The user's address: of the PDI, or of another PDR of the session; now and then a neighbour's.

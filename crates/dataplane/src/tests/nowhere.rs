@@ -1,0 +1,78 @@
+//! Addresses that no router forwards to (RFC 1812 5.3.7, RFC 4291 2.5 and 2.7).
+
+use super::drops;
+use super::redirect::tunnelled;
+use crate::counters::DropReason;
+use crate::fixture::{Bench, N3, N6, rules};
+use packet::{ipv4, protocol};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+const USER: u64 = 4;
+const OF_IPV4: Ipv4Addr = Ipv4Addr::new(10, 60, 0, USER as u8);
+const OF_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x60, 0, 0, 0, 0, 1);
+
+/// With a user of both versions.
+fn bench() -> Bench {
+    let mut bench = Bench::bare();
+    let mut rules = rules(USER);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.pdi.ue_ipv6 = Some("2001:db8:60::/64".parse().unwrap()));
+    bench.put(USER, 1, rules);
+    bench.settle();
+    bench
+}
+
+/// A packet of 8 octets, which begin as a datagram's, or a message of ICMP, do.
+fn packet(carried: u8, from: IpAddr, to: IpAddr) -> Vec<u8> {
+    let payload = [3, 4, 0, 53, 0, 8, 0, 0];
+    match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            let mut bytes = vec![0; ipv4::LENGTH];
+            ipv4::Header::new(from, to, carried, payload.len()).unwrap().write(&mut bytes).unwrap();
+            [&bytes[..], &payload].concat()
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            let front = [0x60, 0, 0, 0, 0, payload.len() as u8, carried, 64];
+            [&front[..], &from.octets(), &to.octets(), &payload].concat()
+        }
+        _ => panic!("of two versions"),
+    }
+}
+
+/// How many of two packets leave from the user to this address, and how many are dropped for it.
+fn to_far_end(to: IpAddr) -> (usize, u64) {
+    let mut bench = bench();
+    let from = if to.is_ipv4() { OF_IPV4.into() } else { OF_IPV6.into() };
+    for _ in 0..2 {
+        bench.receive(N3, &tunnelled(USER, &packet(protocol::UDP, from, to)));
+        bench.settle();
+    }
+    (bench.sent(N6).len(), drops(&bench, DropReason::IpNotForUs))
+}
+
+/// Those next to them are others' addresses.
+const NOBODY: [&str; 12] = [
+    "0.0.0.0",
+    "127.0.0.1",
+    "224.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::203.0.113.80",
+    "::ffff:203.0.113.80",
+    "ff02::1",
+    "ff0e::1",
+    "fe80::1",
+    "febf::1",
+];
+const SOMEBODY: [&str; 7] =
+    ["1.0.0.1", "126.255.255.255", "128.0.0.1", "223.255.255.1", "::1:0:0:1", "::fffe:cb00:7150", "fec0::1"];
+
+fn each<const N: usize>(texts: [&str; N]) -> [IpAddr; N] {
+    texts.map(|text| text.parse().unwrap())
+}
+
+#[test]
+fn what_users_send_to_nobody_s_address_is_dropped() {
+    each(NOBODY).into_iter().for_each(|to| assert_eq!(to_far_end(to), (0, 2), "{to}"));
+    each(SOMEBODY).into_iter().for_each(|to| assert_eq!(to_far_end(to), (2, 0), "{to}"));
+}
