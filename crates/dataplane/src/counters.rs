@@ -87,7 +87,8 @@ drop_reasons! {
     /// A fragment addressed to us whose datagram was given up: its rest did not come in time, or a newer one of its sender
     /// needed the place.
     FragmentsIncomplete = "fragments_incomplete",
-    /// A packet on an access port that is not addressed to us, or one for a station of a link of IPv6.
+    /// A packet on an access port that is not addressed to us, or one outside tunnels for or from an address that no router forwards
+    /// to or from: a station of a link of IPv6, a group, nobody, or a host's own.
     IpNotForUs = "ip_not_for_us",
     /// A packet addressed to us that nobody here listens to.
     NoListener = "no_listener",

@@ -4,6 +4,7 @@ use crate::Reference;
 use crate::bytes::{checksum, octets, u16_at};
 use crate::congestion;
 use crate::detection::{Arrival, Tunnel};
+use crate::enforcement::is_of_a_link;
 use crate::ethernet::{ARP, IPV4, IPV6, VLAN};
 use crate::frames;
 use crate::gtpu::{self, Message};
@@ -115,7 +116,17 @@ impl Reference {
         self.follow_first_fragment(&mut arrival);
         let destination = arrival.packet.header.destination;
         let session = self.session_of_user((arrival.instance, destination)).ok_or(DropReason::NoSession)?;
+        if self.is_from_nobody(&arrival.packet.header) {
+            return Err(DropReason::IpNotForUs);
+        }
         self.serve(session, &arrival)
+    }
+
+    /// Whether a source is no sender's address: none that anybody forwards to (RFC 1812 5.3.7, RFC 4291 2.5.2, 2.5.3, 2.5.6, 2.7), or
+    /// our own. From there users may have ICMP: what they hear of packets to other users that the network led back to us.
+    fn is_from_nobody(&self, header: &Header) -> bool {
+        let is_icmp = matches!((header.source, header.next), (IpAddr::V4(_), ICMP) | (IpAddr::V6(_), ICMPV6));
+        is_of_a_link(header.source) || self.setup.is_ours(header.source) && !is_icmp
     }
 
     pub(crate) fn receive_udp(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {

@@ -42,7 +42,7 @@ pub(crate) struct Header {
     pub(crate) flow_label: Option<u32>,
     pub(crate) hops: u8,
     /// The protocol, or the first next header.
-    next: u8,
+    pub(crate) next: u8,
     /// Options included, extension headers not.
     pub(crate) length: usize,
     /// Of header and payload; what is behind is padding.

@@ -30,6 +30,10 @@ impl<B: Buffer> Node<B> for Classify {
     }
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        // No flow is noted for it, so that each of them comes here, and no other packet is asked for its source.
+        if !packet.meta.tunnelled() && super::far::is_from_nobody(&state.ports, packet.buffer.data()) {
+            return Next::drop(DropReason::IpNotForUs);
+        }
         let known = known(state, &packet.meta);
         // Most of such packets are to be looked at, and will be read there; what has ports is for no router.
         if packet.meta.key.ports().is_some() && known == Some(Detected::NOT_YET) {

@@ -5,8 +5,9 @@ use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId, Run};
 use crate::state::{HotStep, Kind, Ports, State, Ticket};
-use packet::{Buffer, ipv4, ipv6};
+use packet::{Buffer, ipv4, ipv6, protocol};
 use rules::Direction;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(crate) struct Far;
 
@@ -208,6 +209,24 @@ fn is_of_link(packet: &[u8], is_ipv6: bool) -> bool {
         return matches!(packet.get(16), Some(0 | 127 | 224..));
     }
     packet.get(24..).and_then(<[u8]>::first_chunk).is_some_and(is_of_no_network)
+}
+
+/// Whether no router forwards what came outside tunnels, as its source is no sender's address: of IPv6 see [`is_of_no_network`], of
+/// IPv4 this host, a group or everybody (RFC 1812 5.3.7), and of both our own. We ourselves send users nothing but ICMP that way:
+/// what one user hears of a packet to another, whom the network led back to us.
+pub(crate) fn is_from_nobody(ports: &Ports, packet: &[u8]) -> bool {
+    let octets = |from, to| packet.get(from..to).unwrap_or_default();
+    let (source, carried, icmp) = match is_ipv6(packet) {
+        true => (octets(8, 24), packet.get(6), protocol::ICMPV6),
+        false => (octets(12, 16), packet.get(9), protocol::ICMP),
+    };
+    let is_ours = |source: IpAddr| ports.is_ours(source) && carried != Some(&icmp);
+    match (source.first_chunk::<16>(), source.first_chunk::<4>()) {
+        (Some(source), _) => is_of_no_network(source) || is_ours(Ipv6Addr::from_octets(*source).into()),
+        (None, Some([0 | 127 | 224.., ..])) => true,
+        (None, Some(source)) => is_ours(Ipv4Addr::from_octets(*source).into()),
+        (None, None) => true,
+    }
 }
 
 /// Whether no router forwards to an address of IPv6: a station of its own link (RFC 4291 2.5.6), a group of whatever scope (2.7; we

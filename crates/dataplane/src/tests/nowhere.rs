@@ -1,4 +1,4 @@
-//! Addresses that no router forwards to (RFC 1812 5.3.7, RFC 4291 2.5 and 2.7).
+//! Addresses that no router forwards to, nor from (RFC 1812 5.3.7, RFC 4291 2.5 and 2.7).
 
 use super::drops;
 use super::redirect::tunnelled;
@@ -49,6 +49,21 @@ fn to_far_end(to: IpAddr) -> (usize, u64) {
     (bench.sent(N6).len(), drops(&bench, DropReason::IpNotForUs))
 }
 
+/// The same of two packets to the user from this address.
+fn from_far_end(from: IpAddr, carried: u8) -> (usize, u64) {
+    let mut bench = bench();
+    let (to, ethertype) = match from {
+        IpAddr::V4(_) => (IpAddr::V4(OF_IPV4), [8, 0]),
+        IpAddr::V6(_) => (IpAddr::V6(OF_IPV6), [0x86, 0xdd]),
+    };
+    let header = [[2, 0, 0, 0, 6, 2], [2, 0, 0, 0, 6, 1]].concat();
+    for _ in 0..2 {
+        bench.receive(N6, &[&header[..], &ethertype, &packet(carried, from, to)].concat());
+        bench.settle();
+    }
+    (bench.sent(N3).len(), drops(&bench, DropReason::IpNotForUs))
+}
+
 /// Those next to them are others' addresses.
 const NOBODY: [&str; 12] = [
     "0.0.0.0",
@@ -75,4 +90,21 @@ fn each<const N: usize>(texts: [&str; N]) -> [IpAddr; N] {
 fn what_users_send_to_nobody_s_address_is_dropped() {
     each(NOBODY).into_iter().for_each(|to| assert_eq!(to_far_end(to), (0, 2), "{to}"));
     each(SOMEBODY).into_iter().for_each(|to| assert_eq!(to_far_end(to), (2, 0), "{to}"));
+}
+
+#[test]
+fn what_comes_from_nobody_s_address_is_dropped() {
+    let is_of_udp = |from| from_far_end(from, protocol::UDP);
+    each(NOBODY).into_iter().for_each(|from| assert_eq!(is_of_udp(from), (0, 2), "{from}"));
+    each(SOMEBODY).into_iter().for_each(|from| assert_eq!(is_of_udp(from), (2, 0), "{from}"));
+}
+
+/// One user hears by these of what was sent to another, where the network leads it back to us.
+#[test]
+fn from_our_own_address_users_have_icmp_alone() {
+    let ours = each(["10.50.0.2", "2001:db8:6::2", "10.30.0.2"]);
+    for (from, icmp) in ours.into_iter().zip([protocol::ICMP, protocol::ICMPV6, protocol::ICMP]) {
+        assert_eq!(from_far_end(from, protocol::UDP), (0, 2), "{from}");
+        assert_eq!(from_far_end(from, icmp), (2, 0), "{from}");
+    }
 }
