@@ -145,8 +145,8 @@ impl Session {
     ///
     /// 1. the gates;
     /// 2. the FAR: once a quota is used up, that of its URR stands in for one that forwards or buffers;
-    /// 3. a FAR that drops, buffers or answers (`portal.rs`): nothing is charged or counted, for nothing leaves;
-    /// 4. copies;
+    /// 3. copies, but of what is answered (`portal.rs`);
+    /// 4. a FAR that drops, buffers or answers: nothing is charged or counted, for nothing leaves;
     /// 5. what is not sent in any case: to ourselves, no hop left, too long;
     /// 6. redirection to another address, by which routes go;
     /// 7. the quotas, unless a FAR stands in: what they stop takes nothing of a rate;
@@ -171,22 +171,23 @@ impl Session {
         }
         let (far, stands_in) = self.far_for(pdr, part_of).ok_or(DropReason::FarDrop)?;
         let marks = self.marks(pdr, &far);
-        let without_leaving = |action| {
-            Ok(Verdict { action, marks, copies: Vec::new(), far: (far.id, stands_in), readdressed: None })
+        let is_answered = portal::answers(&far).is_some();
+        let copies = if far.duplicating && !is_answered { far.duplicates.clone() } else { Vec::new() };
+        let stays = |action, copies| {
+            Ok(Verdict { action, marks, copies, far: (far.id, stands_in), readdressed: None })
         };
         let to = match (far.apply_action, &far.forwarding) {
-            _ if portal::answers(&far).is_some() => return without_leaving(Action::Answer),
+            _ if is_answered => return stays(Action::Answer, copies),
             (ApplyAction::Buffer, _) => {
-                self.keep((pdr, &far), load)?;
-                return without_leaving(Action::Buffer);
+                let kept = self.keep((pdr, &far), load);
+                return stays(kept.map_or_else(Action::Drop, |()| Action::Buffer), copies);
             }
             (ApplyAction::Drop | ApplyAction::Reset, _) | (_, None) => {
                 self.count_dropped(&pdr.urrs, load);
-                return Err(DropReason::FarDrop);
+                return stays(Action::Drop(DropReason::FarDrop), copies);
             }
             (ApplyAction::Forward, Some(to)) => *to,
         };
-        let copies = if far.duplicating { far.duplicates.clone() } else { Vec::new() };
         let mut readdressed_to = None;
         let way = (&to, leaves_for(&far, arrival));
         let action = match may_leave(arrival, way, marks, moment.setup) {

@@ -27,8 +27,8 @@
 //! * A tunnel header that we put on has 64 hops, identification 0, "don't fragment" over IPv4 and flow label 0 over IPv6,
 //!   source port 2152, and a DSCP only where the FAR asks for one; ECN is not copied to it (RFC 6040 4.3,
 //!   compatibility mode): the other end may not pass on what routers say there. What they say to us in a tunnel's header is passed on.
-//! * A copy (DUPL) is made of the packet as it came, once its FAR forwards and before anything else: whatever becomes of
-//!   the packet then. A copy that is not put into a tunnel is routed, and takes a hop. Copies cost nothing.
+//! * A copy (DUPL) is made of the packet as it came, once its FAR forwards, drops or buffers and before anything else: whatever
+//!   becomes of the packet then. A copy that is not put into a tunnel is routed, and takes a hop. Copies cost nothing.
 //! * Of what application flows are, when that is known, and who is billed for what came before: see `applications.rs`.
 //!
 //! # What it leaves out

@@ -222,8 +222,8 @@ pub struct Far {
     pub notify: bool,
     /// Needed by [`ApplyAction::Forward`] and [`ApplyAction::Reset`]; kept through any other action.
     pub forwarding: Option<ForwardingParameters>,
-    /// DUPL: packets are copied while they are forwarded; what is dropped, kept or stopped by a closed gate is not. It may go
-    /// with any action, so that one who is copied may sleep (TS 29.244 8.2.26).
+    /// DUPL: packets are copied as they come, be they forwarded, dropped or kept (TS 29.244 8.2.26); what is stopped by a closed
+    /// gate, or answered here, is not.
     pub duplicating: bool,
     /// Where copies go, at most [`limits::DUPLICATES`]; kept through any action, as nobody says them again (TS 29.244
     /// 7.5.4.3).

@@ -24,6 +24,10 @@ impl<B: Buffer> Node<B> for Far {
         substitute(state, packet);
         let step = state.sessions.cells.step(packet.meta.step);
         packet.meta.towards = step.to();
+        // Of what is kept, too, as it comes: it may be given up, and whoever has the copies does not sleep (TS 29.244 8.2.26).
+        if step.has_duplicates() && !packet.meta.copied && step.copies() {
+            return Next::End(Fate::Duplicate);
+        }
         let plain = match step.kind {
             Kind::Tunnel => false,
             Kind::Plain => true,
@@ -42,9 +46,6 @@ impl<B: Buffer> Node<B> for Far {
                 return Next::End(Fate::Keep);
             }
         };
-        if step.has_duplicates() && !packet.meta.copied {
-            return Next::End(Fate::Duplicate);
-        }
         match route(&state.ports, packet, plain, step.fits) {
             Ok(()) => Next::To(routed(step, packet.meta.waits.is_some())),
             Err(reason) => stop(packet, reason),

@@ -292,6 +292,11 @@ impl HotStep {
         self.flags & DUPLICATES != 0
     }
 
+    /// Whether its packets are copied, if copies are asked for: not what a gate stops, nor what is answered here.
+    pub(crate) const fn copies(&self) -> bool {
+        !matches!(self.kind, Kind::GateClosed | Kind::Redirect | Kind::Reset)
+    }
+
     /// Bytes of the PDU session container its packets get.
     pub(crate) const fn container_length(&self) -> usize {
         if self.qfi == NONE { 0 } else { CONTAINER }

@@ -233,9 +233,14 @@ impl Draft {
             2 if self.scope.answers => ApplyAction::Reset,
             _ => ApplyAction::Forward,
         };
-        let copies = match apply_action {
-            ApplyAction::Forward if self.scope.duplicates && chance(random, 80) => pick(random, [1, 1, 2]),
-            _ => 0,
+        let copied = match apply_action {
+            ApplyAction::Reset => 0,
+            ApplyAction::Forward => 80,
+            ApplyAction::Drop | ApplyAction::Buffer => 300,
+        };
+        let copies = match self.scope.duplicates && chance(random, copied) {
+            true => pick(random, [1, 1, 2]),
+            false => 0,
         };
         let needed = matches!(apply_action, ApplyAction::Forward | ApplyAction::Reset) || chance(random, 500);
         let redirects = self.scope.redirects && chance(random, 120);

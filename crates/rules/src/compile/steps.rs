@@ -49,8 +49,10 @@ impl<'a> Steps<'a> {
         if far == pdr.far && is_back_to_radio(pdr, &action) {
             action.goes_in(self.flows.get(&far).copied());
         }
-        let copies = match (action, found) {
-            (Action::Forward(_), Some(far)) if far.duplicating => &*far.duplicates,
+        // What a FAR drops or keeps is copied, too (TS 29.244 8.2.26); not what a gate stops, nor what has its tunnel's header still.
+        let is_obeyed = action != Action::GateClosed && !keeps_tunnel(pdr);
+        let copies = match found {
+            Some(far) if far.duplicating && is_obeyed => &*far.duplicates,
             _ => &[],
         };
         Step {

@@ -170,7 +170,7 @@ fn packets_of_the_control_plane_go_in_the_flow_of_others_by_their_far() {
 }
 
 #[test]
-fn copies_asked_for_are_made_of_what_is_forwarded_and_not_of_what_a_gate_stops() {
+fn copies_asked_for_are_made_whatever_the_far_does_and_not_of_what_a_gate_stops() {
     let mut rules = rules();
     rules.fars[0].duplicates = vec![ForwardingParameters { dscp: Some(8), ..towards(Interface::SgiLan) }];
     let copy = Forward {
@@ -182,7 +182,13 @@ fn copies_asked_for_are_made_of_what_is_forwarded_and_not_of_what_a_gate_stops()
     };
     assert!(compile(&rules).unwrap().steps[0].duplicates.is_empty(), "nobody asked for copies yet");
     rules.fars[0].duplicating = true;
-    assert_eq!(*compile(&rules).unwrap().steps[0].duplicates, [copy]);
+    for action in [ApplyAction::Drop, ApplyAction::Buffer, ApplyAction::Forward] {
+        rules.fars[0].apply_action = action;
+        assert_eq!(*compile(&rules).unwrap().steps[0].duplicates, [copy], "{action:?}");
+    }
+    let mut late = rules.clone();
+    late.pdrs[0].outer_header_removal = false;
+    assert!(compile(&late).unwrap().steps[0].duplicates.is_empty(), "they have their tunnel's header still");
     rules.qers = vec![Qer { uplink_gate: Gate::Closed, ..qer(1) }];
     rules.pdrs[0].qers = vec![QerId(1)].into();
     assert!(compile(&rules).unwrap().steps[0].duplicates.is_empty());
