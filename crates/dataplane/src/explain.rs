@@ -7,6 +7,7 @@ use crate::config::{PolicyConfig, PortConfig};
 use crate::content::{ContentRules, Detected};
 use crate::counters::DropReason;
 use crate::frame::NextHop;
+use crate::nodes::may_leave;
 use crate::state::{FlowKey, HotStep, Kind, PolicyIndex, State, Steered, StepIndex, WholeStep};
 use crate::trace::name;
 use arrayvec::ArrayVec;
@@ -14,7 +15,7 @@ use dplink::{
     ExplainedAction, ExplainedApplication, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr,
     Explanation, Outcome, Question,
 };
-use packet::FiveTuple;
+use packet::{FiveTuple, ipv6};
 use rules::{Direction, Mismatch, OuterHeader, PdrId, Qfi, Seid, Teid, limits};
 use std::net::IpAddr;
 
@@ -100,15 +101,20 @@ impl Explain {
         self.note_usage(state, &step);
         self.note_next_hop(state, &step);
         let is_plain = matches!(step.kind, Kind::Plain | Kind::Enrich) && !step.tunnels();
-        let original = if self.question.is_down { self.question.ue } else { self.question.remote };
-        let to_ourselves = [original, self.destination()].into_iter().any(|to| state.ports.is_ours(to));
+        let leaves = match is_plain {
+            true => may_leave(&state.ports, &header(&self.question), self.question.ue.is_ipv6()),
+            false => Ok(()),
+        };
         match step.kind {
             Kind::Drop | Kind::DropAndNotify => Seen::Dropped(DropReason::FarDrop),
             Kind::GateClosed => Seen::Dropped(DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => Seen::Kept,
             Kind::Redirect | Kind::Reset if self.question.protocol == packet::protocol::TCP => Seen::Answered,
             Kind::Redirect | Kind::Reset => Seen::Dropped(DropReason::Redirected),
-            _ if is_plain && to_ourselves => Seen::Dropped(DropReason::ToOurselves),
+            _ if leaves.is_err() => Seen::Dropped(leaves.err().unwrap_or(DropReason::IpNotForUs)),
+            _ if is_plain && state.ports.is_ours(self.destination()) => {
+                Seen::Dropped(DropReason::ToOurselves)
+            }
             _ if redirected.is_err() => Seen::Dropped(redirected.err().unwrap_or(DropReason::Redirected)),
             _ if !step.stands_in() && self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
                 Seen::Dropped(DropReason::QuotaExhausted)
@@ -285,6 +291,28 @@ fn flow_key(question: &Question) -> FlowKey {
         ..FiveTuple::default()
     };
     FlowKey::new(&up, Direction::Uplink).within(question.instance)
+}
+
+/// The front of the packet's header, as far as routers look at it.
+fn header(question: &Question) -> [u8; ipv6::LENGTH] {
+    let (ue, remote) = (question.ue, question.remote);
+    let (from, to) = if question.is_down { (remote, ue) } else { (ue, remote) };
+    let mut header = [0; ipv6::LENGTH];
+    match (from, to) {
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            (header[0], header[6]) = (0x60, question.protocol);
+            header[8..24].copy_from_slice(&from.octets());
+            header[24..].copy_from_slice(&to.octets());
+        }
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            (header[0], header[9]) = (0x45, question.protocol);
+            header[12..16].copy_from_slice(&from.octets());
+            header[16..20].copy_from_slice(&to.octets());
+        }
+        // Nobody asks of such a packet; it is of no version.
+        _ => {}
+    }
+    header
 }
 
 fn direction(question: &Question) -> Direction {

@@ -1,9 +1,10 @@
 //! Which PDR takes the packet: in every tunnel and QoS flow it may come in, by the classifier of its session.
 
-use super::{Explain, TakenAs, direction, flow_key};
+use super::{Explain, TakenAs, direction, flow_key, header};
 use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::{Meta, PortIndex};
+use crate::nodes::is_from_nobody;
 use crate::side::Side;
 use crate::state::{Behind, Key, Place, Ports, SessionIndex, State, StepIndex, user_key};
 use arrayvec::ArrayVec;
@@ -25,6 +26,10 @@ impl Explain {
         // It is of IP packets that is asked; an IPv4 packet in such a tunnel is one of these frames.
         if state.switch.carries(found) {
             return Err(DropReason::FrameLikePacket);
+        }
+        let is_plain = self.question.is_down && self.question.teid.is_none();
+        if is_plain && is_from_nobody(&state.ports, &header(&self.question)) {
+            return Err(DropReason::IpNotForUs);
         }
         let classifier = &session.classifier;
         let (taken_as, application) = known(&self.question, state, session.looks.application);

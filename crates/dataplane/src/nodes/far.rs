@@ -168,7 +168,7 @@ pub(crate) fn route_plain<B: Buffer>(ports: &Ports, buffer: &mut B) -> Result<()
 
 /// Whether a packet outside tunnels is for somebody else, beyond this link.
 #[inline(always)]
-pub(super) fn may_leave(ports: &Ports, data: &[u8], is_ipv6: bool) -> Result<(), DropReason> {
+pub(crate) fn may_leave(ports: &Ports, data: &[u8], is_ipv6: bool) -> Result<(), DropReason> {
     if is_to_us(ports, data, is_ipv6) {
         return Err(DropReason::ToOurselves);
     }

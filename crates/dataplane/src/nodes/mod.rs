@@ -49,7 +49,7 @@ pub(crate) use classify::{Classify, arrival};
 pub(crate) use enrich::Enrich;
 pub(crate) use ethernet_input::EthernetInput;
 pub(crate) use ethernet_output::EthernetOutput;
-pub(crate) use far::{Far, route_plain};
+pub(crate) use far::{Far, is_from_nobody, may_leave, route_plain};
 pub(crate) use flow::Flow;
 pub(crate) use frame_classify::FrameClassify;
 pub(crate) use frame_forward::FrameForward;

@@ -260,6 +260,19 @@ fn an_explanation_names_the_reason_of_a_drop() {
     assert_eq!(reason([10, 60, 0, ASLEEP as u8], true), Outcome::Kept);
     let to_us = Question { remote: [10, 50, 0, 2].into(), ..question([10, 60, 0, 1], false) };
     assert_eq!(explain(&mut bench, to_us).outcome, dropped(DropReason::ToOurselves));
+    for to in [[224, 0, 0, 5], [127, 0, 0, 1], [0; 4], [255; 4]] {
+        let asked = question([10, 60, 0, 1], false);
+        let up = explain(&mut bench, Question { remote: to.into(), ..asked.clone() });
+        assert_eq!((up.pdr, up.outcome), (Some(PdrId(1)), dropped(DropReason::IpNotForUs)));
+        let down = explain(&mut bench, Question { remote: to.into(), is_down: true, ..asked });
+        assert_eq!((down.session, down.pdr), (Some(Seid(1)), None));
+        assert_eq!(down.outcome, dropped(DropReason::IpNotForUs));
+    }
+    for to in ["ff02::1", "ff0e::1", "fe80::1", "::1"] {
+        let ue: IpAddr = "2001:db8:60::1".parse().unwrap();
+        let asked = Question { ue, remote: to.parse().unwrap(), ..question([0; 4], false) };
+        assert_eq!(explain(&mut bench, asked).outcome, dropped(DropReason::IpNotForUs), "{to}");
+    }
     let no_tunnel = Question { teid: Some(Teid(0x999)), ..question([10, 60, 0, 1], false) };
     assert_eq!(explain(&mut bench, no_tunnel).outcome, dropped(DropReason::NoTunnel));
     let other_flow = Question { qfi: Qfi::new(5), is_verbose: true, ..question([10, 60, 0, 1], false) };
