@@ -147,7 +147,7 @@ fn text(question: &Question, Told { explanation, predefined }: &Told) -> String 
     };
     match explanation.session {
         Some(session) => line("session", format!("{session}, {} PDRs", explanation.pdrs)),
-        None => line("session", "none".to_owned()),
+        None => line("session", no_session(question).to_owned()),
     }
     if let Some(taken_as) = &explanation.application {
         line("of", of_application(question, taken_as));
@@ -178,6 +178,16 @@ fn text(question: &Question, Told { explanation, predefined }: &Told) -> String 
 
 fn application(name: &str) -> Result<ApplicationId, &'static str> {
     ApplicationId::new(name).ok_or("an application's name has 1 to 255 octets")
+}
+
+/// Where a user's address leads, the data plane knows of PDRs for packets to users alone.
+const fn no_session(question: &Question) -> &'static str {
+    match (question.teid, question.is_down) {
+        (None, false) => {
+            "none by this address; one whose PDRs are all for packets from its user is found by --teid alone"
+        }
+        _ => "none",
+    }
 }
 
 fn of_application(question: &Question, taken_as: &ExplainedApplication) -> String {
@@ -367,6 +377,16 @@ pub(super) mod tests {
              next hop: 10.30.0.1 by port n3, Ethernet address known\n\
              outcome:  it would be dropped: quota_exhausted (A URR's quota is used up)\n"
         );
+    }
+
+    #[test]
+    fn a_session_that_no_address_leads_to_is_to_be_asked_for_by_its_tunnel() {
+        let nothing =
+            Told { explanation: Explanation { session: None, ..explanation() }, predefined: vec![] };
+        for (line, is_told) in [("", true), (" --teid 0x10", false), (" --down", false)] {
+            let question = question(&format!("--ue 10.60.0.1 --to 8.8.8.8:53{line}")).unwrap();
+            assert_eq!(text(&question, &nothing).contains("found by --teid"), is_told, "{line}");
+        }
     }
 
     fn told(predefined: Vec<ComesOf>) -> Told {
