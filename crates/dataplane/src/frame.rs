@@ -49,6 +49,13 @@ pub(crate) enum Fate {
     Loop(PortIndex),
 }
 
+impl Fate {
+    /// Whether it goes on in parts, or as several packets.
+    pub(crate) const fn parts(self) -> bool {
+        matches!(self, Self::Split | Self::SplitTunnel | Self::Duplicate | Self::Answer | Self::Switch)
+    }
+}
+
 /// For whom a packet is answered that a FAR redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -158,7 +165,7 @@ pub(crate) struct Meta {
     pub(crate) handed: u8,
     /// How often a tunnel of this node led it back into this node.
     pub(crate) loops: u8,
-    /// Set by `flow`: of the rules that step was found by.
+    /// Set by `flow`: of the rules that step was found by. Nobody asks for it behind `verdict`, so there it is for [`Meta::watch`].
     pub(crate) generation: u32,
     /// Set by `far` and the nodes that answer.
     pub(crate) next_hop: NextHop,
@@ -225,6 +232,23 @@ impl Meta {
     /// Whether it is an End Marker: of a tunnel, and with nothing of a user in it.
     pub(crate) const fn is_end_marker(&self) -> bool {
         self.teid != 0 && !self.tunnelled()
+    }
+
+    /// Gives what will be made of it, as it goes on in parts, a number by which somebody knows these, from 1 on.
+    pub(crate) const fn watch(&mut self, number: u32) {
+        self.generation = number;
+    }
+
+    /// Sees to it that nobody takes what is made of it for another's; of what goes on from `flow`, that says anew what stood there.
+    pub(crate) const fn unwatch(&mut self) {
+        if self.fate.parts() {
+            self.generation = 0;
+        }
+    }
+
+    /// The number's place, counted from 0, if it has one.
+    pub(crate) const fn watched_as(&self) -> Option<usize> {
+        (self.generation as usize).checked_sub(1)
     }
 
     /// Where its flow is remembered.

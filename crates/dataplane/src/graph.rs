@@ -4,8 +4,10 @@ use crate::counters::{Counters, DropReason};
 use crate::frame::{Fate, Packet, VECTOR};
 use crate::nodes;
 use crate::state::State;
+use crate::trace::rule_of;
 use arrayvec::ArrayVec;
 use packet::Buffer;
+use rules::{PdrId, Seid};
 
 mod usual;
 
@@ -140,6 +142,17 @@ pub(crate) struct Hop {
     pub(crate) place: u8,
     pub(crate) node: NodeId,
     pub(crate) next: Next,
+    /// Where it is to be answered: by whose rules, and by which of them. The answer takes its place.
+    pub(crate) rule: Option<(Seid, PdrId)>,
+}
+
+impl Hop {
+    /// From a node, which has handled the packet.
+    #[cold]
+    fn new<B: Buffer>(state: &State, packet: &Packet<B>, (place, node, next): (u8, NodeId, Next)) -> Self {
+        let is_answered = next == Next::To(NodeId::IcmpError);
+        Self { place, node, next, rule: if is_answered { rule_of(state, packet) } else { None } }
+    }
 }
 
 /// One vector's run through the graph.
@@ -161,9 +174,10 @@ impl<B: Buffer> Run<'_, B> {
     /// Where a packet goes from this node.
     #[inline(always)]
     pub(crate) fn process<N: Node<B>>(&mut self, place: u8) -> Next {
-        let next = N::process(self.state, &mut self.packets[usize::from(place)]);
+        let packet = &mut self.packets[usize::from(place)];
+        let next = N::process(self.state, packet);
         if let Some(trace) = &mut self.trace {
-            trace.push(Hop { place, node: N::ID, next });
+            trace.push(Hop::new(self.state, packet, (place, N::ID, next)));
         }
         next
     }

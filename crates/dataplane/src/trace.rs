@@ -1,6 +1,8 @@
 //! Takes down the way of packets somebody wants to see. A worker without a tracer does nothing for it; one with a
 //! tracer looks at every packet until enough were seen or the time is up. All memory comes from the control side.
 
+mod parts;
+
 use crate::config::{PolicyConfig, PortConfig};
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
@@ -13,6 +15,7 @@ use dplink::{
 };
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
+use parts::Parts;
 use rules::{Application, Arrival, PdrId, Seid, Teid};
 use std::net::IpAddr;
 
@@ -38,6 +41,10 @@ pub(crate) struct Tracer {
     /// Of the vector at hand.
     pub(crate) hops: Vec<Hop>,
     taken: Vec<Taken>,
+    /// Of those that were split or copied, what became of their parts.
+    parts: Vec<Parts>,
+    /// What is run now are such parts.
+    follows: bool,
     /// Of all packets taken, one after the other.
     nodes: Vec<NodeId>,
 }
@@ -55,6 +62,8 @@ struct Taken {
     session: Option<Seid>,
     pdr: Option<PdrId>,
     policy: Option<PolicyIndex>,
+    /// Of [`Tracer::parts`], its own.
+    parts: Option<usize>,
 }
 
 impl Tracer {
@@ -82,6 +91,8 @@ impl Tracer {
             arrived: Vec::with_capacity(VECTOR),
             hops: Vec::with_capacity(VECTOR * deepest),
             taken: Vec::with_capacity(limit),
+            parts: Vec::with_capacity(limit),
+            follows: false,
             nodes: Vec::with_capacity(limit * deepest),
         })
     }
@@ -102,11 +113,13 @@ impl Tracer {
     }
 
     /// After it ran: what became of those that were to be seen.
-    pub(crate) fn take_down<B: Buffer>(&mut self, packets: &[Packet<B>], state: &State) {
-        for (place, packet) in packets.iter().enumerate().take(self.arrived.len()) {
+    pub(crate) fn take_down<B: Buffer>(&mut self, packets: &mut [Packet<B>], state: &State) {
+        self.follows = true;
+        for (place, packet) in packets.iter_mut().enumerate().take(self.arrived.len()) {
             let (arrived, tuple) = self.arrived[place];
+            packet.meta.unwatch();
             if self.taken.len() == self.limit {
-                return;
+                continue;
             }
             let left = match packet.meta.fate {
                 Fate::Send(_) => summary(packet.buffer.data()),
@@ -116,8 +129,14 @@ impl Tracer {
                 let hops = self.hops.iter().filter(|hop| usize::from(hop.place) == place);
                 let before = self.nodes.len();
                 self.nodes.extend(hops.clone().map(|hop| hop.node));
-                let (session, pdr) = rule(&packet.meta, tuple.as_ref(), hops, state);
-                let policy = pdr.and_then(|_| state.sessions.cells.step(packet.meta.step).policy());
+                let answered = hops.clone().find_map(|hop| hop.rule);
+                let (session, pdr) = match answered {
+                    Some((session, pdr)) => (Some(session), Some(pdr)),
+                    None => rule(&packet.meta, tuple.as_ref(), hops, state),
+                };
+                let known = pdr.filter(|_| answered.is_none());
+                let policy = known.and_then(|_| state.sessions.cells.step(packet.meta.step).policy());
+                let parts = packet.meta.fate.parts().then(|| Parts::watch(&mut self.parts, &mut packet.meta));
                 self.taken.push(Taken {
                     at_ns: state.now_ns,
                     port: packet.meta.port,
@@ -128,9 +147,27 @@ impl Tracer {
                     session,
                     pdr,
                     policy,
+                    parts,
                 });
             }
         }
+    }
+
+    /// What became of parts of packets that were taken down, if that is what has run.
+    pub(crate) fn follow<B: Buffer>(&mut self, packets: &[Packet<B>]) {
+        packets.iter().for_each(|packet| self.note(&packet.meta, packet.meta.fate));
+    }
+
+    /// Where one of these ended that was not run.
+    pub(crate) fn note(&mut self, meta: &Meta, end: Fate) {
+        if self.follows {
+            Parts::note(&mut self.parts, meta, end);
+        }
+    }
+
+    /// All parts of the vector at hand have run.
+    pub(crate) const fn follow_no_more(&mut self) {
+        self.follows = false;
     }
 
     fn wants(&self, meta: &Meta, arrived: &PacketSummary, left: &PacketSummary) -> bool {
@@ -153,7 +190,7 @@ impl Tracer {
             port: name(ports, taken.port),
             arrived: taken.arrived,
             nodes: nodes.by_ref().take(taken.nodes).map(|node| node.name().to_owned()).collect(),
-            end: end(ports, taken),
+            end: self.end(ports, taken),
             session: taken.session,
             pdr: taken.pdr,
             policy: taken.policy.and_then(|policy| policies.get(policy.place())).map(|of| of.name.clone()),
@@ -193,19 +230,24 @@ pub(crate) fn name(ports: &[PortConfig], port: PortIndex) -> String {
     ports.get(usize::from(port)).map(|port| port.name.clone()).unwrap_or_default()
 }
 
-fn end(ports: &[PortConfig], taken: &Taken) -> TraceEnd {
-    match taken.fate {
-        Fate::Send(port) => TraceEnd::Sent { port: name(ports, port), packet: taken.left },
-        Fate::Drop(reason) => TraceEnd::Dropped { reason: reason.name().to_owned() },
-        Fate::Consumed => TraceEnd::Consumed,
-        Fate::Gather => TraceEnd::Gathered,
-        Fate::Punt => TraceEnd::Punted,
-        Fate::Hold => TraceEnd::Held,
-        Fate::Keep => TraceEnd::Kept,
-        Fate::Await => TraceEnd::Awaits,
-        Fate::Split | Fate::SplitTunnel | Fate::Duplicate | Fate::Answer | Fate::Switch => TraceEnd::Parted,
-        Fate::HandOff(worker) => TraceEnd::HandedOff { worker },
-        Fate::Loop(port) => TraceEnd::Looped { port: name(ports, port) },
+impl Tracer {
+    fn end(&self, ports: &[PortConfig], taken: &Taken) -> TraceEnd {
+        match taken.fate {
+            Fate::Send(port) => TraceEnd::Sent { port: name(ports, port), packet: taken.left },
+            Fate::Drop(reason) => TraceEnd::Dropped { reason: reason.name().to_owned() },
+            Fate::Consumed => TraceEnd::Consumed,
+            Fate::Gather => TraceEnd::Gathered,
+            Fate::Punt => TraceEnd::Punted,
+            Fate::Hold => TraceEnd::Held,
+            Fate::Keep => TraceEnd::Kept,
+            Fate::Await => TraceEnd::Awaits,
+            Fate::Split | Fate::SplitTunnel | Fate::Duplicate | Fate::Answer | Fate::Switch => {
+                let parts = taken.parts.and_then(|place| self.parts.get(place));
+                TraceEnd::Parted { parts: parts.map(|parts| parts.told(ports)).unwrap_or_default() }
+            }
+            Fate::HandOff(worker) => TraceEnd::HandedOff { worker },
+            Fate::Loop(port) => TraceEnd::Looped { port: name(ports, port) },
+        }
     }
 }
 
@@ -242,6 +284,18 @@ fn rule<'a>(
             (seid(session), Some(pdr.unwrap_or(step.pdr)))
         }
     }
+}
+
+/// The same of a packet on its way, before an answer takes its place.
+pub(crate) fn rule_of<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<(Seid, PdrId)> {
+    let (meta, cells) = (&packet.meta, &state.sessions.cells);
+    if meta.step == StepIndex::NONE {
+        return None;
+    }
+    let session = state.sessions.get(cells.session(meta.step))?;
+    let found = FiveTuple::parse(packet.buffer.data()).ok();
+    let pdr = found.and_then(|found| matched(session, meta, &found.tuple, state));
+    Some((session.seid, pdr.unwrap_or(cells.step(meta.step).pdr)))
 }
 
 /// The PDR a packet matched; `None` where its step, which leads nowhere else, tells. A step may be that of several.

@@ -214,12 +214,15 @@ impl<P: Port> Worker<P> {
     fn run_watched(&mut self, start: NodeId, tracer: Box<Tracer>) {
         self.run_vector_watched(start, tracer);
         self.run_rest();
+        if let Some(tracer) = &mut self.tracer {
+            tracer.follow_no_more();
+        }
     }
 
     fn run_vector_watched(&mut self, start: NodeId, mut tracer: Box<Tracer>) {
         tracer.look_at(&mut self.vector);
         self.run_graph(start, Some(&mut tracer.hops));
-        tracer.take_down(&self.vector, &self.state);
+        tracer.take_down(&mut self.vector, &self.state);
         self.tracer = Some(tracer);
         self.finish();
     }

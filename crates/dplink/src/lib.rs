@@ -28,6 +28,6 @@ pub use statistics::{
 };
 pub use trace::{
     IpSummary, PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter,
-    TracedPacket, TunnelSummary,
+    TracePartEnd, TracedPacket, TracedParts, TunnelSummary,
 };
 pub use usage::{Start, UsageCause, UsageCounts};

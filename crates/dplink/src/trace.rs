@@ -85,7 +85,10 @@ pub enum TraceEnd {
     /// It waits for its session, which another worker is about to give; then it goes on.
     Awaits,
     /// Split, or copied: its parts went on, each on its own.
-    Parted,
+    Parted {
+        /// How many ended how, as far as that was seen at once.
+        parts: Vec<TracedParts>,
+    },
     /// Handed to the worker that owns its session, where it is traced on.
     HandedOff {
         /// That worker.
@@ -96,6 +99,34 @@ pub enum TraceEnd {
         /// The port whose address the tunnel leads to.
         port: String,
     },
+}
+
+/// Parts of one packet, or copies of it and itself, that ended alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedParts {
+    /// How many.
+    pub count: u16,
+    /// How.
+    pub end: TracePartEnd,
+}
+
+/// Where a part of a packet ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TracePartEnd {
+    /// Given to a port, or come in there again by a tunnel of this node.
+    Sent {
+        /// The port.
+        port: String,
+    },
+    /// Dropped.
+    Dropped {
+        /// The name of the reason.
+        reason: String,
+    },
+    /// Kept for its user, who sleeps.
+    Kept,
+    /// It waits.
+    Held,
 }
 
 /// What a frame says of itself.

@@ -4,7 +4,10 @@ use super::drops::about;
 use super::packet;
 use super::progress;
 use super::values;
-use dplink::{TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter, TracedPacket};
+use dplink::{
+    TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter, TracePartEnd, TracedPacket,
+    TracedParts,
+};
 use rules::Teid;
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -92,11 +95,24 @@ fn end(end: &TraceEnd) -> String {
         TraceEnd::Held => "held until the next hop's Ethernet address is known".to_owned(),
         TraceEnd::Awaits => "kept until its session, which is being moved to this worker, is here".to_owned(),
         TraceEnd::Kept => "kept for its user, who sleeps".to_owned(),
-        TraceEnd::Parted => "split or copied; its parts went on".to_owned(),
+        TraceEnd::Parted { parts } => format!("split or copied: {}", in_parts(parts)),
         TraceEnd::HandedOff { worker } => format!("handed to worker {worker}"),
         TraceEnd::Looped { port } => {
             format!("in again by {port}: the tunnel's other end is this node's, too")
         }
+    }
+}
+
+fn in_parts(parts: &[TracedParts]) -> String {
+    let told = |TracedParts { count, end }: &TracedParts| match end {
+        TracePartEnd::Sent { port } => format!("{count} sent by {port}"),
+        TracePartEnd::Dropped { reason } => format!("{count} dropped: {reason}"),
+        TracePartEnd::Kept => format!("{count} kept for its user, who sleeps"),
+        TracePartEnd::Held => format!("{count} held"),
+    };
+    match parts {
+        [] => "none of its parts went on".to_owned(),
+        _ => parts.iter().map(told).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -141,5 +157,9 @@ mod tests {
         let sent = TraceEnd::Sent { port: "n6".to_owned(), packet: tunnelled() };
         assert!(end(&sent).starts_with("sent by n6: 86 bytes"));
         assert!(end(&TraceEnd::Held).contains("Ethernet address"));
+        let by = |count, port: &str| TracedParts { count, end: TracePartEnd::Sent { port: port.to_owned() } };
+        let lost = TracedParts { count: 1, end: TracePartEnd::Dropped { reason: "no_route".to_owned() } };
+        let parted = TraceEnd::Parted { parts: vec![by(2, "n6"), by(1, "n3"), lost] };
+        assert_eq!(end(&parted), "split or copied: 2 sent by n6, 1 sent by n3, 1 dropped: no_route");
     }
 }

@@ -137,7 +137,7 @@ impl Graph {
             }
             let next = N::process(state, packet);
             if TRACED && let Some(trace) = trace {
-                trace.push(Hop { place: place as u8, node: N::ID, next });
+                trace.push(Hop::new(state, packet, (place as u8, N::ID, next)));
             }
             let goes_on = const { onward(N::ID) }.is_some_and(|node| next == Next::To(node));
             // It is at the first that packets turn out to be another worker's.

@@ -45,6 +45,7 @@ mod solicitation;
 mod spoofing;
 mod starts;
 mod steered;
+mod traced;
 mod udp;
 mod usage;
 mod vlan;

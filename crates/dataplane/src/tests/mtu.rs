@@ -9,7 +9,7 @@ use packet::HeapBuffer;
 use rules::Seid;
 
 /// A frame of an IPv4 packet of so many bytes, which may be split.
-fn long(bytes: usize) -> Vec<u8> {
+pub(super) fn long(bytes: usize) -> Vec<u8> {
     let header = packet::ipv4::Header::new([203, 0, 113, 80].into(), [10, 60, 0, 1].into(), 17, bytes - 20);
     let mut frame = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0];
     frame.resize(14 + bytes, 0);

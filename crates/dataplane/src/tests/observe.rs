@@ -13,7 +13,7 @@ use packet::gtpu::message_type;
 use rules::*;
 use std::net::IpAddr;
 
-const ANY: TraceFilter = TraceFilter { packets: 10, seconds: 1, port: None, ue: None, teid: None };
+pub(super) const ANY: TraceFilter = TraceFilter { packets: 10, seconds: 1, port: None, ue: None, teid: None };
 
 fn arm(bench: &mut Bench, token: u64, filter: TraceFilter) -> Option<Notice> {
     bench.engine.handle(Command::Trace { token, filter }).unwrap()
@@ -29,9 +29,15 @@ fn traces(notices: Vec<Notice>) -> Vec<(u64, Trace)> {
 
 /// Traces packets that come in on N6, to the end of the trace.
 fn trace(bench: &mut Bench, filter: TraceFilter, frames: &[Vec<u8>]) -> Trace {
+    let frames: Vec<_> = frames.iter().map(|frame| (N6, frame.clone())).collect();
+    traced(bench, filter, &frames)
+}
+
+/// The same of packets that come in on ports.
+pub(super) fn traced(bench: &mut Bench, filter: TraceFilter, frames: &[(usize, Vec<u8>)]) -> Trace {
     assert_eq!(arm(bench, 7, filter), None);
     bench.settle();
-    frames.iter().for_each(|frame| bench.receive(N6, frame));
+    frames.iter().for_each(|(port, frame)| bench.receive(*port, frame));
     let mut notices = bench.settle();
     bench.now_ns += 1_000_000_000;
     notices.extend(bench.settle());
@@ -424,7 +430,7 @@ fn outcome_of(end: TraceEnd) -> Option<Outcome> {
         TraceEnd::Sent { .. } | TraceEnd::Held | TraceEnd::Looped { .. } => Outcome::Sent,
         TraceEnd::Kept => Outcome::Kept,
         TraceEnd::Dropped { reason } => Outcome::Dropped { reason },
-        TraceEnd::Parted => return None,
+        TraceEnd::Parted { .. } => return None,
         TraceEnd::Consumed | TraceEnd::Gathered | TraceEnd::Punted => panic!("taken for one of ours"),
         TraceEnd::HandedOff { .. } | TraceEnd::Awaits => panic!("there is no other worker"),
     })

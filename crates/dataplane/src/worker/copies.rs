@@ -4,7 +4,7 @@
 use super::Worker;
 use crate::config::side_of_peer;
 use crate::counters::DropReason;
-use crate::frame::{Meta, NextHop, Packet, Part};
+use crate::frame::{Fate, Meta, NextHop, Packet, Part};
 use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
@@ -25,7 +25,7 @@ impl<P: Port> Worker<P> {
             self.counters.created += 1;
             match self.copy(&packet, forward) {
                 Some(copy) => self.rest.copies.push(copy),
-                None => self.counters.count_drops(DropReason::NotCopied, 1),
+                None => self.lose_copy(&packet.meta),
             }
         }
         packet.meta.copied = true;
@@ -40,10 +40,15 @@ impl<P: Port> Worker<P> {
                 let meta = Meta { part: Part::ForServer, ..packet.meta };
                 self.rest.answered.push(Packet { buffer, meta });
             }
-            None => self.counters.count_drops(DropReason::NotCopied, 1),
+            None => self.lose_copy(&packet.meta),
         }
         packet.meta.part = Part::ForUser;
         self.rest.answered.push(packet);
+    }
+
+    fn lose_copy(&mut self, meta: &Meta) {
+        self.counters.count_drops(DropReason::NotCopied, 1);
+        self.note_part(meta, Fate::Drop(DropReason::NotCopied));
     }
 
     fn copy_whole(&mut self, packet: &Packet<P::Buffer>) -> Option<P::Buffer> {
@@ -61,7 +66,8 @@ impl<P: Port> Worker<P> {
     /// `None` without memory, or a way.
     fn copy(&mut self, packet: &Packet<P::Buffer>, forward: Forward) -> Option<Packet<P::Buffer>> {
         let mut buffer = self.copy_whole(packet)?;
-        let mut meta = Meta { loops: packet.meta.loops, ..Meta::new(packet.meta.port, packet.meta.side()) };
+        let Meta { loops, generation, .. } = packet.meta;
+        let mut meta = Meta { loops, generation, ..Meta::new(packet.meta.port, packet.meta.side()) };
         meta.next_hop = send_off(&self.state, &mut buffer, forward)?;
         Some(Packet { buffer, meta })
     }

@@ -3,7 +3,7 @@
 
 use super::Worker;
 use crate::counters::DropReason;
-use crate::frame::{Meta, Packet, PortIndex};
+use crate::frame::{Fate, Meta, Packet, PortIndex};
 use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
@@ -20,6 +20,8 @@ struct Audience {
     /// Who sent it.
     but: SessionIndex,
     port: PortIndex,
+    /// By what those are known who are given it, where somebody watches.
+    generation: u32,
 }
 
 impl<P: Port> Worker<P> {
@@ -28,23 +30,33 @@ impl<P: Port> Worker<P> {
         let Some(header) = ethernet::Header::parse(packet.buffer.data()) else {
             return self.lose(packet, DropReason::EthernetTruncated);
         };
-        let (destination, meta) = (header.destination, &packet.meta);
+        let (destination, meta) = (header.destination, packet.meta);
         let comes_from_user = meta.step != StepIndex::NONE;
         let network = if comes_from_user { meta.towards } else { meta.side() };
-        let audience = Audience { network, but: meta.session, port: meta.port };
+        let Meta { session: but, port, generation, .. } = packet.meta;
+        let audience = Audience { network, but, port, generation };
         if !destination.is_group() {
             return match self.state.switch.find(destination, network.instance()) {
                 Some(session) => self.deliver(packet.buffer, (session, audience)),
-                None => self.lose(packet, DropReason::FrameUnknownStation),
+                None => {
+                    self.note_part(&meta, Fate::Drop(DropReason::FrameUnknownStation));
+                    self.lose(packet, DropReason::FrameUnknownStation);
+                }
             };
         }
         let out =
             comes_from_user.then(|| nodes::port_of_frames(&self.state, network, packet.buffer.data().len()));
         self.spread(&packet.buffer, audience);
         match out {
-            Some(Ok(port)) => self.lanes[usize::from(port)].push(packet.buffer, packet.meta.receipt),
+            Some(Ok(port)) => {
+                self.note_part(&meta, Fate::Send(port));
+                self.lanes[usize::from(port)].push(packet.buffer, meta.receipt);
+            }
             // It was for others, too, who have their copies.
-            Some(Err(reason)) => self.discard(packet.buffer, reason),
+            Some(Err(reason)) => {
+                self.note_part(&meta, Fate::Drop(reason));
+                self.discard(packet.buffer, reason);
+            }
             // Those it was for have their copies.
             None => {
                 self.counters.consumed += 1;
@@ -80,8 +92,8 @@ impl<P: Port> Worker<P> {
 
     /// A frame for a user, as if it came from the data network.
     fn deliver(&mut self, buffer: P::Buffer, (session, audience): (SessionIndex, Audience)) {
-        let mut meta = Meta::new(audience.port, audience.network);
-        meta.session = session;
+        let Audience { network, port, generation, .. } = audience;
+        let meta = Meta { session, generation, ..Meta::new(port, network) };
         self.rest.frames.push(Packet { buffer, meta });
     }
 

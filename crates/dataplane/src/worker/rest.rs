@@ -4,9 +4,10 @@
 use super::Worker;
 use super::frames::WAITING;
 use crate::counters::DropReason;
-use crate::frame::{Meta, Packet, PortIndex, VECTOR};
+use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{Hop, NodeId};
 use crate::port::Port;
+use crate::trace::Tracer;
 use rules::Direction;
 use std::collections::VecDeque;
 
@@ -145,10 +146,27 @@ impl<P: Port> Worker<P> {
             self.vector.extend(packets.drain(..count));
             // What stands in the lanes leaves first, so that there is room.
             self.send_lanes();
-            match self.tracer.take_if(|_| node == NodeId::UsualInput) {
+            match self.tracer.take() {
                 None => self.run_vector(node, None),
-                Some(tracer) => self.run_vector_watched(node, tracer),
+                Some(tracer) if node == NodeId::UsualInput => self.run_vector_watched(node, tracer),
+                Some(tracer) => self.run_parts(node, tracer),
             }
+        }
+    }
+
+    /// Runs parts of packets that were watched, maybe.
+    #[cold]
+    fn run_parts(&mut self, start: NodeId, mut tracer: Box<Tracer>) {
+        self.run_graph(start, None);
+        tracer.follow(&self.vector);
+        self.tracer = Some(tracer);
+        self.finish();
+    }
+
+    /// Tells whoever watches a packet where a part of it ended that is not run.
+    pub(super) fn note_part(&mut self, meta: &Meta, end: Fate) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.note(meta, end);
         }
     }
 

@@ -50,6 +50,7 @@ impl<P: Port> Worker<P> {
             }
             Err(reason) => {
                 self.rest.parts.truncate(before);
+                self.note_part(&packet.meta, Fate::Drop(reason));
                 self.discard(packet.buffer, reason);
             }
         }

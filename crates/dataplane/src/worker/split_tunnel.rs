@@ -3,7 +3,7 @@
 use super::Worker;
 use super::rest::PARTS;
 use crate::counters::DropReason;
-use crate::frame::{Meta, Packet};
+use crate::frame::{Fate, Meta, Packet};
 use crate::nodes;
 use crate::port::Port;
 use crate::receipt::Receipt;
@@ -23,6 +23,7 @@ impl<P: Port> Worker<P> {
             }
             Err(reason) => {
                 self.rest.pieces.truncate(before);
+                self.note_part(&packet.meta, Fate::Drop(reason));
                 self.lose(packet, reason);
             }
         }
