@@ -31,7 +31,7 @@ impl Node {
         }
         self.may_be_named(asked.key.from.ip(), request)?;
         let retained = retained(&request.carried)?;
-        if !self.make_room_for(&node_id) {
+        if !self.make_room_for(&node_id, asked.key.from.ip()) {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         let address = self.peers.request_address(asked.key.from.ip());

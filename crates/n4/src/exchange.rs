@@ -5,7 +5,7 @@ use crate::load::Pressure;
 use crate::node::Node;
 use crate::refusal::{self, Identity, Procedure, Refusal};
 use crate::support;
-use pfcp::{Body, Header, Message};
+use pfcp::{Body, Cause, Header, Message};
 use rules::{PdrId, Seid};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -225,7 +225,11 @@ impl Node {
     pub(crate) fn refuse(&mut self, asked: &Asked, cp_seid: Option<u64>, refusal: Refusal) {
         let Some(procedure) = asked.procedure else { return };
         let from = asked.key.from;
-        self.note_refusal(from.ip(), format!("{from} is refused {procedure:?}: {refusal}"));
+        let text = format!("{from} is refused {procedure:?}: {refusal}");
+        match (procedure, refusal.cause) {
+            (Procedure::Setup, Cause::NoResourcesAvailable) => self.note_no_place(text),
+            _ => self.note_refusal(from.ip(), text),
+        }
         self.refuse_silently(asked, cp_seid, refusal);
     }
 

@@ -2,35 +2,64 @@
 
 use crate::interface::Level;
 use crate::node::Node;
-use crate::peers::Association;
+use crate::peers::{Answer, Association};
 use machine::Time;
+use std::cmp::Reverse;
+use std::net::IpAddr;
+
+/// Who gives way first: those who answer no heartbeats, and those of the most crowded address; then who has not shown itself for longest.
+type Turn = (Reverse<usize>, Option<Time>);
 
 impl Node {
-    /// Whether there is a place for a control plane. One that has no sessions and has not been heard of for long loses its own: whoever
-    /// associates and goes away would keep it for ever.
-    pub(crate) fn make_room_for(&mut self, node_id: &str) -> bool {
+    /// Whether there is a place for a control plane at that address. Whoever associates and goes away would keep its own for ever, and one
+    /// host could take all by Node IDs it makes up (TS 29.244 6.2.6 has nobody prove one): so one that has no sessions loses its place.
+    pub(crate) fn make_room_for(&mut self, node_id: &str, at: IpAddr) -> bool {
         if self.peers.get(node_id).is_some() || self.peers.len() < self.config.limits.peers {
             return true;
         }
-        let Some(gone) = self.longest_silent() else { return false };
-        self.note(
-            Level::Info,
-            format!("{gone} has long been silent, has no sessions, and gives way to {node_id}"),
-        );
+        let Some(gone) = self.who_gives_way(at) else {
+            self.ask_the_unknown();
+            return false;
+        };
+        let text =
+            format!("{gone} has no sessions, has answered no heartbeat, and gives way to {node_id} at {at}");
+        self.note(Level::Warning, text);
         self.end_association(gone);
         // A session of its own that is being deleted is waited for, and so is its place.
         self.peers.len() < self.config.limits.peers
     }
 
-    fn longest_silent(&self) -> Option<String> {
-        let patience = self.config.heartbeat_interval * 2 + self.config.t1 * self.config.n1;
-        let is_gone = |peer: &&Association| {
-            !peer.is_ending
-                && peer.heard.unwrap_or(Time::ZERO) + patience <= self.now
-                && self.sessions.count_of(&peer.record.node_id) == 0
+    /// Of those without sessions, one that does not answer. Of those of whom that is not known yet, one at an address where there are
+    /// more than there would be where the new one is: nobody drives out others by making up many.
+    fn who_gives_way(&self, at: IpAddr) -> Option<String> {
+        let crowds = self.peers.by_address();
+        let crowd = |address| crowds.get(&address).copied().unwrap_or_default();
+        let turn = |peer: &Association| -> Option<Turn> {
+            let there = crowd(peer.record.address.ip());
+            // Where it is alone, all that comes from there is its own.
+            let last = if there == 1 { peer.shown.max(peer.heard) } else { peer.shown };
+            let is_silent = !peer.is_up() || peer.answer == Answer::Missing;
+            let is_of_crowd = peer.answer == Answer::Unknown && there > crowd(at) + 1;
+            match (is_silent, is_of_crowd) {
+                (true, _) => Some((Reverse(usize::MAX), last)),
+                (false, true) => Some((Reverse(there), last)),
+                (false, false) => None,
+            }
         };
-        let gone = self.peers.iter().filter(is_gone).min_by_key(|peer| peer.heard);
-        gone.map(|peer| peer.record.node_id.clone())
+        let is_idle = |peer: &&Association| self.is_idle(peer);
+        let turns = self.peers.iter().filter(is_idle).filter_map(|peer| Some((turn(peer)?, peer)));
+        turns.min_by_key(|(turn, _)| *turn).map(|(_, peer)| peer.record.node_id.clone())
+    }
+
+    fn is_idle(&self, peer: &Association) -> bool {
+        !peer.is_ending && self.sessions.count_of(&peer.record.node_id) == 0
+    }
+
+    /// Whether those who have just come are there is found out at once, as others wait for their places.
+    fn ask_the_unknown(&mut self) {
+        let now = self.now;
+        let is_new = |peer: &&mut Association| peer.answer == Answer::Unknown && peer.asked.is_none();
+        self.peers.iter_mut().filter(is_new).for_each(|peer| peer.next_heartbeat = now);
     }
 
     /// Control planes that have been silent for as long as the operator waits for them: their associations are over, and nobody is left

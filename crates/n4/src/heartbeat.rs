@@ -3,6 +3,7 @@
 use crate::exchange::{Asked, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::peers::Answer;
 use pfcp::{HeartbeatRequest, HeartbeatResponse, Message};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -51,8 +52,13 @@ impl Node {
     /// have never answered one, as some do not, silence says nothing: they are taken to be there.
     pub(crate) fn heartbeat_is_over(&mut self, node_id: &str, is_answered: bool) {
         let again = self.now + self.config.heartbeat_interval;
+        let now = self.now;
         let Some(association) = self.peers.get_mut(node_id) else { return };
         (association.is_asked, association.next_heartbeat) = (false, again);
+        match is_answered {
+            true => (association.answer, association.shown) = (Answer::Given, Some(now)),
+            false => association.answer = Answer::Missing,
+        }
         let answers_none = !association.record.answers_heartbeats;
         let is_up = is_answered || answers_none || association.heard > association.asked;
         self.is_there(node_id, is_up);

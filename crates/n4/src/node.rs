@@ -20,7 +20,7 @@ use crate::registry::Sessions;
 use crate::report::Reports;
 use crate::resync::Refreshing;
 use crate::room::{Going, Stale};
-use crate::strangers::Strangers;
+use crate::strangers::{NoPlace, Strangers};
 use crate::tunnels::Tunnels;
 use crate::unkept::Unkept;
 use dplink::Desired;
@@ -88,6 +88,7 @@ pub struct Node {
     /// Sessions that are gone but for their last counts.
     pub(crate) late: Lates,
     pub(crate) strangers: Strangers,
+    pub(crate) no_place: NoPlace,
     /// Control planes that had not released us when their time was up, and how many of their sessions end for that, until the next
     /// order.
     pub(crate) unreleased: BTreeMap<String, usize>,
@@ -152,6 +153,7 @@ impl Node {
             losses: Losses::default(),
             late: Lates::default(),
             strangers: Strangers::default(),
+            no_place: NoPlace::default(),
             unreleased: BTreeMap::new(),
             counters: Counters::default(),
             last_cdr: start.last_cdr,
@@ -233,6 +235,7 @@ impl Node {
             self.endings.next_due(),
             self.strangers_due(),
             self.unkept_due(),
+            self.no_place_due(),
             self.paths_due,
             self.late.next_due(),
         ]
@@ -301,6 +304,7 @@ impl Node {
         self.end_more();
         self.sum_up_strangers();
         self.sum_up_unkept();
+        self.sum_up_no_place();
         self.unheard_have_recovered();
         self.erase_old();
         self.charge_late();

@@ -4,7 +4,7 @@ mod associating;
 mod association;
 mod due;
 
-pub(crate) use association::Association;
+pub(crate) use association::{Answer, Association};
 
 use crate::config::Config;
 use crate::wanted::Wanted;
@@ -169,6 +169,14 @@ impl Peers {
             peer.spoken_for = Some(now);
         }
         peer.is_doubted
+    }
+
+    /// How many associations each address has.
+    pub(crate) fn by_address(&self) -> BTreeMap<IpAddr, usize> {
+        let mut all = BTreeMap::new();
+        let addresses = self.by_node_id.values().map(|association| association.record.address.ip());
+        addresses.for_each(|address| *all.entry(address).or_default() += 1);
+        all
     }
 
     /// The associations of an address.

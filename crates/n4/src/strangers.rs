@@ -1,4 +1,4 @@
-//! Refusals of peers that are not associated, and datagrams of those who are not allowed: whoever can send datagrams could fill the
+//! Refusals of peers that are not associated, or for whom there is no place, and datagrams of those who are not allowed: whoever can send datagrams could fill the
 //! disk with lines about them.
 
 use crate::interface::Level;
@@ -10,12 +10,24 @@ use std::time::Duration;
 /// Lines about them in a second; the others are counted, in one line.
 const LINES: u32 = 10;
 
+/// Between lines about control planes for whom there is no place: they ask again and again.
+const BETWEEN_NO_PLACE: Duration = Duration::from_secs(10);
+
 /// What was said of them in this second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Strangers {
     second: u64,
     refused: Said,
     not_allowed: Said,
+}
+
+/// What was said of those for whom there is no place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NoPlace {
+    /// Nothing is said before then.
+    until: Option<Time>,
+    /// Not told one by one.
+    untold: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +60,34 @@ impl Node {
             }
         }
         self.note(Level::Warning, text);
+    }
+
+    /// Says that a control plane found no place: the first time, and what there is to say of others later.
+    pub(crate) fn note_no_place(&mut self, text: String) {
+        self.sum_up_no_place();
+        if self.no_place.until.is_some_and(|until| self.now < until) {
+            self.no_place.untold += 1;
+        } else {
+            self.no_place.until = Some(self.now + BETWEEN_NO_PLACE);
+            self.note(Level::Warning, text);
+        }
+    }
+
+    /// Those who were only counted are told of when it is time.
+    pub(crate) fn sum_up_no_place(&mut self) {
+        if self.no_place_due().is_none_or(|due| self.now < due) {
+            return;
+        }
+        let NoPlace { untold, .. } = std::mem::take(&mut self.no_place);
+        self.no_place.until = Some(self.now + BETWEEN_NO_PLACE);
+        let text =
+            format!("{untold} more set-ups of associations were refused, as there is no place for them");
+        self.note(Level::Warning, text);
+    }
+
+    /// When that is.
+    pub(crate) fn no_place_due(&self) -> Option<Time> {
+        self.no_place.until.filter(|_| self.no_place.untold > 0)
     }
 
     /// Says that somebody is not answered.

@@ -34,7 +34,7 @@ impl Node {
         if !response.cause.is_accepted() {
             let cause = response.cause.number();
             self.note(Level::Warning, format!("{node_id} refuses to associate: cause {cause}"));
-        } else if !self.make_room_for(&node_id) {
+        } else if !self.make_room_for(&node_id, asking.to.ip()) {
             self.note(Level::Warning, format!("no room to associate with {node_id}"));
         } else {
             let recovery_time_stamp = response.recovery_time_stamp;

@@ -27,6 +27,10 @@ pub(crate) struct Association {
     pub(crate) next_heartbeat: Time,
     /// It has been asked and has not answered yet.
     pub(crate) is_asked: bool,
+    /// What came of asking it last, since it was set up.
+    pub(crate) answer: Answer,
+    /// When it was set up, or answered last: unlike what comes from its address, that is its own doing.
+    pub(crate) shown: Option<Time>,
     /// Which of those who stand in for it while it is silent is asked: how often one of them did not answer.
     pub(crate) turn: usize,
     /// CP F-SEIDs of its sessions where nobody answers: what these are told goes to its own address instead.
@@ -69,6 +73,8 @@ impl Association {
             asked: None,
             next_heartbeat,
             is_asked: false,
+            answer: Answer::Unknown,
+            shown: heard,
             turn: 0,
             unreached: BTreeSet::new(),
             restarted: None,
@@ -125,6 +131,15 @@ impl Association {
         let bit = feature as usize;
         self.record.features.get(bit / 8).is_some_and(|octet| octet & (1 << (bit % 8)) != 0)
     }
+}
+
+/// Whether a control plane answers heartbeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It has not been asked for long enough.
+    Unknown,
+    Given,
+    Missing,
 }
 
 /// What a control plane was told last of how busy we are: sequence numbers.

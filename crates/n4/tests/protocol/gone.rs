@@ -83,6 +83,75 @@ fn there_are_never_more_control_planes_than_there_is_room_for() {
     assert_eq!(lab.associations.len(), 2);
 }
 
+fn named(number: usize) -> AssociationSetupRequest {
+    AssociationSetupRequest { node_id: NodeId::Fqdn(format!("smf{number}.lab")), ..setup(SMF, 1) }
+}
+
+/// Whatever it makes up, and however often it comes again: others find a place at once, and keep it.
+#[test]
+fn one_host_takes_no_places_that_others_need() {
+    let limits = Limits { peers: 4, ..Limits::default() };
+    let mut lab = Lab::new(Config { limits, ..config() });
+    for number in 0..4 {
+        assert_eq!(set_up(&mut lab, SMF, named(number)), Cause::RequestAccepted);
+    }
+    assert_eq!(set_up(&mut lab, OTHER, setup(OTHER, 1)), Cause::RequestAccepted);
+    assert_eq!(noted(&mut lab, "smf0.lab has no sessions"), 1);
+    for number in 10..60 {
+        assert_eq!(set_up(&mut lab, SMF, named(number)), Cause::NoResourcesAvailable);
+    }
+    assert_eq!(set_up(&mut lab, THIRD, setup(THIRD, 1)), Cause::RequestAccepted);
+    assert_eq!(lab.associations.len(), 4);
+    for peer in [OTHER, THIRD] {
+        assert!(lab.associations.contains_key(&peer.to_string()));
+    }
+}
+
+/// Of hosts that come alone it is found out at once whether they are there, as somebody waits for their places.
+#[test]
+fn who_answers_no_heartbeats_makes_room_and_who_does_or_has_sessions_does_not() {
+    let limits = Limits { peers: 3, ..Limits::default() };
+    let mut lab = Lab::new(Config { limits, ..config() });
+    let fourth = Ipv4Addr::new(10, 40, 0, 6);
+    for peer in [SMF, OTHER, THIRD] {
+        lab.associate(peer, 1);
+    }
+    lab.establish(establishment(77));
+    lab.silent = vec![SMF, THIRD];
+    assert_eq!(set_up(&mut lab, fourth, setup(fourth, 1)), Cause::NoResourcesAvailable);
+    seconds(&mut lab, 8);
+    assert_eq!(set_up(&mut lab, fourth, setup(fourth, 2)), Cause::NoResourcesAvailable);
+    seconds(&mut lab, 1);
+    assert_eq!(set_up(&mut lab, fourth, setup(fourth, 3)), Cause::RequestAccepted);
+    assert!(!lab.associations.contains_key(&THIRD.to_string()));
+    seconds(&mut lab, 60);
+    // One answers, one has sessions; so the last one goes when it is silent, and only it.
+    lab.silent = vec![SMF, fourth];
+    assert_eq!(set_up(&mut lab, THIRD, setup(THIRD, 1)), Cause::NoResourcesAvailable);
+    seconds(&mut lab, 20);
+    assert_eq!(set_up(&mut lab, THIRD, setup(THIRD, 2)), Cause::RequestAccepted);
+    assert!(lab.associations.keys().eq([THIRD, OTHER, SMF].map(|peer| peer.to_string()).iter()));
+}
+
+/// They come again and again.
+#[test]
+fn who_finds_no_place_fills_no_log() {
+    let limits = Limits { peers: 1, ..Limits::default() };
+    let mut lab = Lab::new(Config { limits, ..config() });
+    assert_eq!(set_up(&mut lab, SMF, named(0)), Cause::RequestAccepted);
+    for number in 1..=100 {
+        assert_eq!(set_up(&mut lab, SMF, named(number)), Cause::NoResourcesAvailable);
+    }
+    assert_eq!(noted(&mut lab, "NoResourcesAvailable"), 1);
+    seconds(&mut lab, 9);
+    assert_eq!(set_up(&mut lab, SMF, named(101)), Cause::NoResourcesAvailable);
+    assert_eq!(noted(&mut lab, "refused"), 0);
+    seconds(&mut lab, 1);
+    assert_eq!(noted(&mut lab, "100 more set-ups of associations were refused"), 1);
+    seconds(&mut lab, 60);
+    assert_eq!(noted(&mut lab, "refused"), 0);
+}
+
 /// It was heard of, if only by its set-up.
 #[test]
 fn who_has_just_associated_keeps_its_place() {
