@@ -98,8 +98,16 @@ impl Whole {
     }
 }
 
+/// The text of a file. One without an octet is what many programs leave for a moment before they write: nobody means it.
 fn read(file: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+    let shown = file.display();
+    let octets = std::fs::read(file).with_context(|| format!("cannot read {shown}"))?;
+    anyhow::ensure!(!octets.is_empty(), "{shown} is empty: write a comment into it if it is to have nothing");
+    String::from_utf8(octets).map_err(|error| {
+        let (before, _) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let line = before.iter().filter(|octet| **octet == b'\n').count() + 1;
+        anyhow::anyhow!("{shown} is refused: line {line}: it is not UTF-8; save the file as UTF-8")
+    })
 }
 
 /// Rules that are right, as lines.
@@ -252,9 +260,27 @@ mod tests {
         write("games.hosts", "games.example\nnot a host\n");
         let error = format!("{:#}", sources.read().err().unwrap());
         assert!(error.contains("games.hosts is refused: line 2: host \"not a host\""), "{error}");
+        let error = || format!("{:#}", sources.read().err().unwrap());
+        // As an editor leaves it for a moment.
+        write("games.hosts", "");
+        assert!(error().ends_with("games.hosts is empty: write a comment into it if it is to have nothing"));
+        write("content.rules", "");
+        assert!(error().contains("content.rules is empty: "), "{}", error());
         write("content.rules", "id=4100000000 precedence=1 rating-group=1 any\n");
+        assert!(error().contains("content.rules is refused: line 1: id"), "{}", error());
+    }
+
+    #[test]
+    fn a_line_that_is_not_utf_8_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let rules = folder.path().join("content.rules");
+        let text =
+            [&b"# Gl\xc3\xbcck\nid=1 precedence=1 rating-group=1 any\r\n# Gl"[..], b"\xfcck\n"].concat();
+        std::fs::write(&rules, text).unwrap();
+        let error = format!("{:#}", Sources { rules, ..Sources::default() }.read().err().unwrap());
         assert!(
-            format!("{:#}", sources.read().err().unwrap()).contains("content.rules is refused: line 1: id")
+            error.ends_with("content.rules is refused: line 3: it is not UTF-8; save the file as UTF-8"),
+            "{error}"
         );
     }
 

@@ -24,8 +24,8 @@ pub(super) struct Args {
 enum Task {
     /// Read a rule file and build what an engine would search; needs no running node.
     ///
-    /// Every mistake is told with its line. docs/content-rules.md describes the file. With --config, rating groups are told that
-    /// the node does not charge.
+    /// Every mistake is told with its line. docs/content-rules.md describes the file. With --config, the node's categories
+    /// are checked, too, and rating groups are told that it does not charge.
     Check(Check),
     /// Say which rule of a file a flow goes by; needs no running node.
     ///
@@ -159,6 +159,9 @@ impl Check {
             });
         }
         let node = if settings.is_named() { Some(settings.load()?) } else { settings.load().ok() };
+        if let Some(sources) = node.as_ref().and_then(|node| node.content.as_ref()) {
+            sources.read_whole(&self.file, format)?;
+        }
         let charged = node.as_ref().and_then(Charged::of);
         let warning = charged.and_then(|charged| charged.warning(&rules));
         let summary = Summary { warning, ..Summary::of(rules.classifier.shape()) };
@@ -261,6 +264,24 @@ mod tests {
     }
 
     #[test]
+    fn categories_of_the_node_are_checked_beside_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [hosts, config] = ["games.hosts", "upf.toml"].map(|name| folder.path().join(name));
+        let category = format!("[[content.category]]\nname = \"games\"\nfile = {hosts:?}\n");
+        let example = include_str!("../../../../config/upf.toml");
+        std::fs::write(&config, format!("{example}\n[content]\nrules = \"/nowhere\"\n{category}")).unwrap();
+        let options = ["--config", config.to_str().unwrap()];
+        let told = |text: &str| {
+            std::fs::write(&hosts, text).unwrap();
+            let told = run("content.rules", "id=1 precedence=1 rating-group=1 any\n", &options);
+            told.map_err(|error| format!("{error:#}"))
+        };
+        assert!(told("games.example\n").unwrap().contains("is right: 1 rules"));
+        let error = told("games.example\nnot a host\n").unwrap_err();
+        assert!(error.contains("games.hosts is refused: line 2: host"), "{error}");
+    }
+
+    #[test]
     fn a_table_is_printed_as_lines_that_are_right() {
         let table = "id,precedence,rating-group,host\n7,1,2,a.example\n";
         let lines = run("content.CSV", table, &["--print"]).unwrap();
@@ -280,7 +301,7 @@ mod tests {
             std::fs::write(&file, text).unwrap();
             in_force(&file, &Sources::default().read_whole(&file, Format::Lines).unwrap())
         };
-        for empty in ["", "# id=1 precedence=1 rating-group=1 any\n\n"] {
+        for empty in ["#", "# id=1 precedence=1 rating-group=1 any\n\n"] {
             assert_eq!(told(empty), "0 rules: all rules of the node's file are taken out of force\n");
         }
         let one = told("id=1 precedence=1 rating-group=1 any\n");
