@@ -8,6 +8,7 @@ use dpi::matching::{Facts, Layer, Outcome};
 use dpi::rule_file::CATEGORY_RULES;
 use n4::{Predefined, PredefinedRule};
 use serde::Serialize;
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 /// A flow.
@@ -24,8 +25,8 @@ pub(super) struct Args {
     /// udp, tcp, icmp, sctp or a number.
     #[arg(long, value_name = "PROTOCOL", default_value = "tcp")]
     protocol: Protocol,
-    /// The host: of a request, of a ClientHello, or what DNS told.
-    #[arg(long, value_name = "HOST")]
+    /// The host: of a request, of a ClientHello, or what DNS told; read as in packets, with a port or a dot at the end or without.
+    #[arg(long, value_name = "HOST", value_parser = host)]
     host: Option<String>,
     /// Path and query of a request in the clear.
     #[arg(long, value_name = "PATH")]
@@ -74,6 +75,16 @@ struct Named {
 
 fn layer(name: &str) -> Result<Layer, &'static str> {
     name.parse().map_err(|()| "a layer is http, http2, tls, quic, dns, stun or rtp")
+}
+
+/// As the node reads what a client says, but that an IPv6 address needs no brackets here.
+fn host(said: &str) -> Result<String, &'static str> {
+    const NONE: &str = "a host is a name or an address, with a port or without, as www.a.example:80; flows with this have none";
+    if said.parse::<Ipv6Addr>().is_ok() {
+        return Ok(said.to_owned());
+    }
+    let host = dpi::extract::host(said.as_bytes()).ok_or(NONE)?;
+    str::from_utf8(host).map(str::to_owned).map_err(|_| NONE)
 }
 
 impl Args {
@@ -193,6 +204,22 @@ mod tests {
             "{told}"
         );
         assert_eq!(ask(&["--to", "192.0.2.1"], EXAMPLE), "no rule matches: it is of no application\n");
+    }
+
+    #[test]
+    fn a_host_is_read_as_in_packets() {
+        for said in ["WWW.ADS.EXAMPLE.", "www.ads.example:80", "Ads.Example.:8080"] {
+            let told = ask(&["--to", "192.0.2.1:80", "--host", said, "--path", "/a"], EXAMPLE);
+            assert!(told.starts_with("rule 1 counts"), "{said}: {told}");
+        }
+        assert_eq!(host("2001:db8::1"), Ok("2001:db8::1".to_owned()));
+        assert_eq!(host("[2001:db8::1]:80"), Ok("2001:db8::1".to_owned()));
+        for none in ["", "a..example", "ads.example/a", "..", "a b"] {
+            assert!(
+                host(none).is_err_and(|error| error.starts_with("a host is a name or an address")),
+                "{none}"
+            );
+        }
     }
 
     #[test]
