@@ -50,8 +50,8 @@ impl Boundary {
         Self { at: sequence, length: Length::Unknown }
     }
 
-    /// The messages that begin in a segment, [`MESSAGES_MAX`] at most; of the last, what has come is taken for all of it.
-    /// There are none in an old copy, nor behind bytes that have not come.
+    /// The messages that begin in a segment, [`MESSAGES_MAX`] at most; of the last, what has come is taken for all of it:
+    /// one whose question is cut is none, as nothing of a segment is kept. There are none in an old copy, nor behind bytes that have not come.
     pub fn follow<'a>(&mut self, sequence: u32, payload: &'a [u8]) -> ArrayVec<Message<'a>, MESSAGES_MAX> {
         let mut messages = ArrayVec::new();
         let ahead = self.at.wrapping_sub(sequence) as usize;
@@ -176,6 +176,18 @@ mod tests {
         let cut = 2 + outer.len();
         assert_eq!(ids(&all[cut..]), [7, 2], "as a stream looks that is not followed");
         assert_eq!(followed(&all, &[cut, cut + inner.len()]), [vec![1], vec![], vec![2]]);
+    }
+
+    #[test]
+    fn a_message_that_is_cut_within_its_question_says_nothing_and_the_next_one_is_found() {
+        let answer = |id| framed(&sample((id, "a.example", RESPONSE), &[], &[[192, 0, 2, 9].into()]));
+        let (one, all) = (answer(1), [answer(1), answer(2)].concat());
+        let question = 2 + HEADER + "a.example".len() + 2 + 4;
+        for cut in 3..question {
+            assert_eq!(followed(&all, &[cut]), [vec![], vec![2]], "{cut}");
+        }
+        assert_eq!(followed(&all, &[question]), [vec![1], vec![2]]);
+        assert_eq!(followed(&all, &[one.len() + 9]), [vec![1], vec![]]);
     }
 
     #[test]
