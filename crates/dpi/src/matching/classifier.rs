@@ -1,6 +1,7 @@
 //! Finding the rule of a flow.
 
 use super::check::{Check, More, View};
+use super::dots;
 use super::lead::{Candidate, Group, Lead, List, Listed, To};
 use super::literals::{Literals, Tries};
 use super::names::Names;
@@ -87,6 +88,21 @@ impl Classifier {
 
     /// The place of that rule in [`Classifier::outcomes`].
     pub fn rank(&self, facts: &Facts<'_>) -> Option<usize> {
+        match facts.path.is_some_and(dots::are_in) {
+            false => self.rank_as_said(facts),
+            true => self.rank_as_resolved(facts),
+        }
+    }
+
+    /// Where a server looks elsewhere than the path seems to say.
+    #[cold]
+    #[inline(never)]
+    fn rank_as_resolved(&self, facts: &Facts<'_>) -> Option<usize> {
+        let path = facts.path.and_then(dots::resolve);
+        self.rank_as_said(&Facts { path: path.as_deref(), ..*facts })
+    }
+
+    fn rank_as_said(&self, facts: &Facts<'_>) -> Option<usize> {
         let mut memory = ArrayVec::<u8, NAME_MAX>::new();
         let host = facts.host.and_then(|host| {
             memory.try_extend_from_slice(host).ok()?;

@@ -32,6 +32,7 @@
 mod check;
 mod classifier;
 mod compile;
+mod dots;
 mod groups;
 mod lead;
 mod literals;

@@ -332,3 +332,21 @@ fn workers_can_share_a_classifier() {
     fn is_shared<T: Send + Sync>(_: &T) {}
     is_shared(&compile(&[]).unwrap());
 }
+
+/// A prefix is of what a server looks for below it.
+#[test]
+fn a_path_is_looked_at_as_the_server_resolves_it() {
+    let of = |text: &str| Conditions { paths: vec![text.parse().unwrap()], ..Conditions::default() };
+    let url = Conditions { url_regex: Some(r"^a\.example/paid".to_owned()), ..Conditions::default() };
+    let classifier = compile(&[rule(1, of("/free/*")), rule(2, of("/paid")), rule(3, url)]).unwrap();
+    let found = |path: &str| {
+        let facts = Facts { host: Some(b"a.example"), path: Some(path.as_bytes()), ..Facts::default() };
+        classifier.classify(&facts).map(|outcome| outcome.id)
+    };
+    for path in ["/free/../paid", "/free/%2e%2e/paid", "/free/..%2fpaid", "/paid"] {
+        assert_eq!(found(path), Some(2), "{path}");
+    }
+    assert_eq!(found("/free/..%2Fpaid/a"), Some(3));
+    assert_eq!(found("/paid/../free/x?a=/../b"), Some(1));
+    assert_eq!(found("/free/.well-known/a..b"), Some(1));
+}
