@@ -74,9 +74,35 @@ pub(crate) struct Granted {
     pub(crate) entries: Vec<Entry>,
     /// Sessions that have yet to be looked at for what has changed.
     pub(crate) unrenewed: usize,
+    /// What of it matches nothing as things are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<String>,
     /// The database does not take it now: it is in force, and kept once the disk works again.
     #[serde(default)]
     pub(crate) is_unkept: bool,
+}
+
+/// Most that a warning names.
+const NAMED: usize = 8;
+
+/// What to say of rules for applications that are not known, as neither content rules nor PFDs name them; `None` where all are.
+pub(super) fn unmatched<'a>(
+    rules: impl Iterator<Item = &'a PredefinedRule>,
+    is_known: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let application =
+        |rule: &'a PredefinedRule| Some((rule.name.as_str(), rule.application.as_ref()?.name()));
+    let mut lost: Vec<(&str, &str)> = rules.filter_map(application).collect();
+    lost.retain(|(_, application)| !is_known(application));
+    let named = |(rule, application): &(&str, &str)| format!("{rule:?} (application {application:?})");
+    let mut named: Vec<String> = lost.iter().take(NAMED).map(named).collect();
+    named.extend(lost.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("{more} more")));
+    (!lost.is_empty()).then(|| {
+        format!(
+            "no content rule and no PFD names the application of these predefined rules, so they match nothing: {}",
+            named.join(", ")
+        )
+    })
 }
 
 /// One that was put.

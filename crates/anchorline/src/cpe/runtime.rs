@@ -11,13 +11,13 @@ use super::link::{Heard, Link};
 use super::metrics::Pfcp;
 use super::obey::{Obeyed, obey};
 use super::orders::Orders;
-use super::predefined::Tables;
+use super::predefined::{Granted, Tables, unmatched};
 use super::resync::in_step;
 use super::send::Datagram;
 use super::sockets::{Inbox, Sockets};
 use dplink::{Command, Notice};
 use machine::Time;
-use n4::{Input, Node};
+use n4::{Input, Node, PredefinedRule};
 use outputs::Action;
 use session::{Change, Store};
 use std::net::SocketAddr;
@@ -112,6 +112,9 @@ impl Runtime {
     pub(crate) async fn run(&mut self) -> anyhow::Result<()> {
         let mut inbox = Inbox::new();
         self.know_applications();
+        if let Some(warning) = self.unmatched(None) {
+            tracing::warn!("{warning}");
+        }
         loop {
             let wake = self.wake(inbox.one()).await?;
             self.tell_time();
@@ -295,8 +298,21 @@ impl Runtime {
             let is_unkept = self.keeping.is_failing();
             done.predefined.iter_mut().for_each(|granted| granted.is_unkept = is_unkept);
         }
+        if let Some(granted) = &mut done.predefined {
+            granted.warning = self.unmatched(Some(granted));
+        }
         // Who asked may have hung up.
         let _ = answer.send(done);
+    }
+
+    /// What to say of predefined rules whose application nobody knows: of the table's, or of those that were put.
+    fn unmatched(&self, put: Option<&Granted>) -> Option<String> {
+        let content = self.content.borrow().clone().unwrap_or_default();
+        let is_put = |rule: &&PredefinedRule| {
+            put.is_none_or(|put| put.entries.iter().any(|entry| entry.name == rule.name))
+        };
+        let rules = self.tables.in_force().rules().filter(is_put);
+        unmatched(rules, |name| content.applications().contains(name) || self.node.has_pfds_of(name))
     }
 
     /// The process ends as it was told to: what is to be remembered of that.

@@ -84,9 +84,14 @@ async fn order(control: &Path, wish: Wish) -> anyhow::Result<Granted> {
 }
 
 fn words(granted: &Granted, does: &str) -> String {
+    let warning = granted.warning.as_ref().map_or(String::new(), |warning| format!("WARNING: {warning}\n"));
     if does.is_empty() {
         let lines: String = granted.entries.iter().map(line).collect();
-        return if lines.is_empty() { "there are no predefined rules\n".to_owned() } else { lines };
+        return if lines.is_empty() {
+            "there are no predefined rules\n".to_owned()
+        } else {
+            lines + &warning
+        };
     }
     let names: Vec<&str> = granted.entries.iter().map(|entry| entry.name.as_str()).collect();
     let mut text = format!("{does}: {}\n", names.join(", "));
@@ -96,7 +101,7 @@ fn words(granted: &Granted, does: &str) -> String {
     if granted.is_unkept {
         text += "the session database takes nothing now: they are kept once it does, and lost if the node ends before that\n";
     }
-    text
+    text + &warning
 }
 
 fn line(entry: &Entry) -> String {
@@ -150,9 +155,11 @@ mod tests {
             entries: vec![entry("ads", Kind::Rule, &[])],
             unrenewed: 3,
             is_unkept: true,
+            warning: Some("it matches nothing".to_owned()),
             refused: None,
         };
         let told = words(&granted, "put");
+        assert!(told.ends_with("\nWARNING: it matches nothing\n"), "{told}");
         assert!(
             told.starts_with("put: ads\n3 sessions are looked at") && told.contains("takes nothing now"),
             "{told}"

@@ -143,6 +143,11 @@ impl Node {
         self.pfds.others.is_some().then(all)
     }
 
+    /// Whether PFDs tell of an application.
+    pub fn has_pfds_of(&self, application: &str) -> bool {
+        self.pfds.by_application.contains_key(application)
+    }
+
     /// Content rules made of PFDs, with ids and precedence of [`rule_file::PFD_RULES`]. They change after
     /// [`Output::ContentRules`] alone.
     pub fn content_rules(&self) -> Vec<Rule> {

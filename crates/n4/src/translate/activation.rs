@@ -1,9 +1,11 @@
 //! Predefined rules that PDRs activate (TS 29.244 feature ADPDP).
 
 use super::Translator;
+use super::pdr::of_pdr;
+use crate::predefined::PredefinedRule;
 use crate::refusal::Refusal;
-use pfcp::{Cause, FailedRuleId, ie};
-use rules::PdrId;
+use pfcp::{Cause, ie};
+use rules::{ApplicationId, PdrId};
 
 impl Translator<'_> {
     /// Names of predefined rules that a PDR activates.
@@ -15,13 +17,30 @@ impl Translator<'_> {
     pub(super) fn activate(&mut self, pdr: PdrId, names: &[Vec<u8>]) -> Result<(), Refusal> {
         for name in names {
             let name = self.predefined.known(name).ok_or(unknown_rule(pdr, ie::ACTIVATE_PREDEFINED_RULES))?;
+            if self.activated(pdr).contains(&name) {
+                continue;
+            }
+            self.may_match(pdr, &name)?;
             match self.extras.predefined.iter_mut().find(|(id, _)| *id == pdr) {
-                Some((_, active)) if active.contains(&name) => {}
                 Some((_, active)) => active.push(name),
                 None => self.extras.predefined.push((pdr, vec![name])),
             }
         }
         Ok(())
+    }
+
+    /// A rule for an application that nobody knows matches no packet, as a PDR that names it itself. Of a group one rule is enough.
+    fn may_match(&self, pdr: PdrId, name: &str) -> Result<(), Refusal> {
+        let application = |rule: &PredefinedRule| rule.application.clone();
+        let is_known = |it: ApplicationId| self.pfds.know(it.name());
+        let mut rules = self.predefined.named(name).map(application);
+        match rules.any(|application| application.is_none_or(is_known)) {
+            true => Ok(()),
+            false => {
+                let refusal = Refusal::blaming(Cause::UnknownApplicationId, ie::ACTIVATE_PREDEFINED_RULES);
+                Err(of_pdr(refusal, pdr))
+            }
+        }
     }
 
     /// What was not active is not active afterwards.
@@ -38,6 +57,5 @@ impl Translator<'_> {
 }
 
 const fn unknown_rule(pdr: PdrId, ie: u16) -> Refusal {
-    let failed_rule_id = Some(FailedRuleId::Pdr(pdr.0));
-    Refusal { failed_rule_id, ..Refusal::blaming(Cause::UnknownPredefinedRule, ie) }
+    of_pdr(Refusal::blaming(Cause::UnknownPredefinedRule, ie), pdr)
 }

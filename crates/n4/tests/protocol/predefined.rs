@@ -73,6 +73,32 @@ fn a_pdr_stands_for_the_rules_it_activates() {
     assert!(lab.saved[&session].rules.qers.is_empty());
 }
 
+/// As a PDR that names it itself (TS 29.244 8.2.1, cause 81). Who has activated it keeps it.
+#[test]
+fn a_rule_for_an_application_that_nobody_knows_is_not_activated() {
+    let of = |name: &str| PredefinedRule {
+        application: rules::ApplicationId::new(&format!("{name}-app")),
+        ..PredefinedRule::new(name.to_owned())
+    };
+    let groups = [("all", vec!["video", "ads"]), ("lost", vec!["ads"])];
+    let groups =
+        groups.map(|(name, rules)| (name.to_owned(), rules.into_iter().map(str::to_owned).collect()));
+    let predefined = Predefined::new(vec![of("video"), of("ads")], &groups).unwrap();
+    let mut lab = Lab::associated_with(Config { predefined, ..crate::common::config() });
+    lab.node.know_applications(["video-app".into()].into());
+    let (session, _) = established(&mut lab, activating(&["video"]));
+    for refused in ["ads", "lost"] {
+        let answer = lab.modify(session, update(1, &[refused], &[]));
+        let why = (answer.cause, answer.offending_ie, answer.failed_rule_id);
+        let blamed = (Some(ie::ACTIVATE_PREDEFINED_RULES), Some(FailedRuleId::Pdr(1)));
+        assert_eq!(why, (Cause::UnknownApplicationId, blamed.0, blamed.1), "{refused}");
+    }
+    accepted(&lab.modify(session, update(1, &["all"], &[])));
+    lab.node.know_applications(Default::default());
+    accepted(&lab.modify(session, update(1, &["all", "video"], &[])));
+    assert!(!lab.node.has_pfds_of("video-app"));
+}
+
 #[test]
 fn a_group_activates_its_rules_in_order() {
     let mut lab = lab();

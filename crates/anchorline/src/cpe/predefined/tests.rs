@@ -154,3 +154,21 @@ fn what_cannot_be_charged_is_not_put() {
     assert!(put(&mut known, &rule(11)).unwrap_err().contains("does not charge"));
     put(&mut tables("", vec![]), &rule(11)).unwrap();
 }
+
+#[test]
+fn rules_for_applications_that_nobody_names_are_told() {
+    let of = |name: &str| {
+        format!(
+            "\n[[n4.predefined_rule]]\nname = \"r-{name}\"\napplication = \"{name}\"\naction = \"drop\"\n"
+        )
+    };
+    let tables = tables(&(of("video") + &of("vidoe") + OF_FILE), vec![]);
+    let told = |known: &[&str]| unmatched(tables.in_force().rules(), |name| known.contains(&name));
+    let warning = told(&["video"]).unwrap();
+    assert!(warning.ends_with("they match nothing: \"r-vidoe\" (application \"vidoe\")"), "{warning}");
+    assert_eq!(told(&["video", "vidoe"]), None);
+    let many: String = (0..10).map(|number| of(&number.to_string())).collect();
+    let warning =
+        unmatched(super::Tables::new(&settings(&many), vec![]).in_force().rules(), |_| false).unwrap();
+    assert!(warning.ends_with("\"r-7\" (application \"7\"), 2 more"), "{warning}");
+}
