@@ -86,10 +86,18 @@ impl Lab {
     fn wire(&self) -> Result<()> {
         cable(&self.ran, &self.upf, "n3")?;
         cable(&self.ran, &self.upf, "n4")?;
-        cable(&self.upf, &self.dn, "n6")?;
         self.ran.ip(&format!("addr add {GNB_N3}/24 dev n3"))?;
         self.ran.ip(&format!("addr add {SMF_N4}/24 dev n4"))?;
         self.upf.ip(&format!("addr add {UPF_N4}/24 dev n4"))?;
+        self.wire_n6()
+    }
+
+    /// A cable to the data network, where there is none.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub fn wire_n6(&self) -> Result<()> {
+        cable(&self.upf, &self.dn, "n6")?;
         self.dn.ip(&format!("addr add {SERVER}/24 dev n6"))?;
         self.dn.ip(&format!("route add {UE_POOL} via {UPF_N6}")).map(drop)
     }

@@ -1,4 +1,5 @@
-//! What befalls the control plane's process, or its configuration, costs users no packet.
+//! What befalls the control plane's process, or its configuration, costs users no packet; what befalls an interface, those that it
+//! would have carried.
 
 use crate::Test;
 use anyhow::{Result, ensure};
@@ -14,6 +15,7 @@ use std::time::Duration;
 pub(crate) const TESTS: &[Test] = &[
     ("a_cpe_that_cannot_start_again_leaves_the_dpe_alone", Core::Engine, cannot_start_again),
     ("a_new_configuration_costs_no_packet", Core::Engine, configured_anew),
+    ("an_interface_that_is_made_anew_is_opened_anew", Core::Engine, made_anew),
 ];
 
 /// Of a control plane that ended because its configuration is wrong.
@@ -72,4 +74,26 @@ fn configured_anew(lab: &Lab) -> Result<()> {
     ran.stop()?;
     node.wait_sessions(0)?;
     node.stop()
+}
+
+/// As where a container's network is set up again under a node that runs.
+fn made_anew(lab: &Lab) -> Result<()> {
+    let mut node = Node::start(lab, Driver::AfPacket)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    let dpe = node.pid(Part::Dpe)?;
+    lab.upf.ip("link set n6 down")?;
+    node.wait_said("port n6: its link is down", 1)?;
+    ensure!(node.ctl("status")?.contains("DOWN"), "ctl status does not tell");
+    lab.upf.ip("link set n6 up")?;
+    node.wait_said("port n6: its link is up again", 1)?;
+    ensure!(node.pid(Part::Dpe)? == dpe, "the data plane was started again for a link that was down");
+    lab.upf.ip("link delete n6")?;
+    node.wait_said("port n6: its interface is gone", 1)?;
+    lab.wire_n6()?;
+    node.wait_restart(Part::Dpe, dpe)?;
+    node.wait_sessions(ran.sessions)?;
+    Ping::run(&lab.ran, SERVER, (20, Duration::from_millis(20)))?.expect_no_loss()?;
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.end()
 }
