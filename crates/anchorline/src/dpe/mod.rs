@@ -104,15 +104,15 @@ fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyh
         let mut server = server.with_charged(settings.charged()).with_taps(taps::Taps::new(taps));
         server = server.with_interim_usage(settings.dpe.interim_usage).with_watch(watch);
         crate::log::say("dpe: ready");
-        tokio::select! {
-            result = server.serve() => return result,
-            () = crate::up::told_to_stop() => {}
-            () = workers.died() => anyhow::bail!("a worker stopped"),
-        }
-        tokio::select! {
-            () = server.end() => Ok(()),
-            // Who is in a hurry asks again.
+        let end = tokio::select! {
+            result = server.serve() => result,
             () = crate::up::told_to_stop() => Ok(()),
+            () = workers.died() => anyhow::bail!("a worker stopped"),
+        };
+        tokio::select! {
+            () = server.end() => end,
+            // Who is in a hurry asks again.
+            () = crate::up::told_to_stop() => end,
             () = workers.died() => anyhow::bail!("a worker stopped"),
         }
     })

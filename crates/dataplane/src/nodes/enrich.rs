@@ -115,6 +115,11 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
     };
     connection.hear(now_ns, seen.flags & (flag::FIN | flag::RST) != 0);
     let fits = fits.min(connection.passes.into());
+    // Its head may go on in the next segment, or nobody knows any more where requests begin.
+    let is_begun = text.is_some()
+        && connection.is_next(seen.sequence)
+        && connection.boundary.is_none_or(|boundary| boundary == seen.sequence)
+        && begins_with_method(payload(packet, seen));
     let is_put = text.and_then(|text| open((connection, may_keep), packet, seen, (&text, fits)));
     if is_put.is_none() && connection.boundary == Some(seen.sequence) && seen.payload > 0 {
         // It passes as it is; where the next one begins may be known all the same.
@@ -126,7 +131,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
     if is_put == Some(true) {
         state.connections.keep((&key, hash));
     }
-    state.content.count_request(is_put);
+    state.content.count_request(is_put.or(is_begun.then_some(false)));
     if let Some((offset, text)) = insertion {
         (!seen.is_fragment).then_some(())?;
         packet.meta.bytes = put(&mut packet.buffer, seen, (offset, &text), fits)?;
@@ -187,8 +192,12 @@ struct Request {
 const METHODS: [&[u8]; 8] =
     [b"GET ", b"POST ", b"HEAD ", b"PUT ", b"OPTIONS ", b"DELETE ", b"PATCH ", b"PROPFIND "];
 
+fn begins_with_method(payload: &[u8]) -> bool {
+    METHODS.iter().any(|method| payload.starts_with(method))
+}
+
 fn request(payload: &[u8]) -> Option<Request> {
-    if !METHODS.iter().any(|method| payload.starts_with(method)) {
+    if !begins_with_method(payload) {
         return None;
     }
     let head = payload.windows(4).position(|octets| octets == b"\r\n\r\n")? + 4;
