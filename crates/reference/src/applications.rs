@@ -25,6 +25,7 @@ pub(crate) mod content;
 mod hello;
 mod inspection;
 mod lookup;
+mod path;
 mod request;
 
 pub(crate) use inspection::pseudo;

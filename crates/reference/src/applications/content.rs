@@ -1,5 +1,6 @@
 //! Content rules (docs/content-rules.md), searched from one end to the other.
 
+use super::path;
 use ipnet::IpNet;
 use std::fmt;
 use std::net::IpAddr;
@@ -70,6 +71,7 @@ impl ContentRule {
     fn matches(&self, facts: &Facts) -> bool {
         let Said { layer, host, path, is_encrypted } = &facts.said;
         let has_host = |name: &String| host.as_ref().is_some_and(|host| is_host(name, host));
+        let path = path.as_deref().map(path::resolved);
         let has_path = |form: &String| path.as_ref().is_some_and(|path| is_path(form, path));
         // A lookup of a host is not with that host.
         let is_other_lookup = *layer == Some(Layer::Dns) && !self.layers.contains(&Layer::Dns);

@@ -28,12 +28,14 @@ const SYN_MAX: usize = 80;
 const NAMES: [&str; 4] = ["video", "voice", "web", "nobody"];
 const HOSTS: [&str; 4] = ["a.example", ".a.example", "*.a.example", "b.example"];
 const PATHS: [&str; 4] = ["/", "/v*", "/v/1", "/w*"];
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 14] = [
     "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
     "GET /v/1 HTTP/1.1\r\nHost: b.example\r\n\r\n",
     "GET /v/2 HTTP/1.1\r\nHost: x.a.example:8080\r\n\r\n",
     "POST /w HTTP/1.1\r\nhost: B.Example.\r\nAccept: *",
     "GET /w/3 HTTP/1.0\r\n\r\n",
+    "GET /v/../w/3 HTTP/1.1\r\nHost: a.example\r\n\r\n",
+    "GET /w/%2e./v%2f1?/../ HTTP/1.1\r\nHost: b.example\r\n\r\n",
     "GET http://u@a.example:80/v HTTP/1.1\r\nHost: b.example\r\n\r\n",
     "\r\nGET /v/1 HTTP/1.1\nHost: a.example\nHost: b.example\n\n",
     "GET /v HTTP/1.1\r\nAccept: */*\r\nHost: xa.example\r\nA",
