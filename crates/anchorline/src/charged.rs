@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn many_groups_are_counted_and_categories_have_some_too() {
         let nothing = Charged { listed: BTreeSet::new(), default: None };
-        let told = warning("", &nothing).unwrap();
+        let told = warning("# none\n", &nothing).unwrap();
         assert!(
             told.contains(": 5 (category games); ") && told.ends_with("no default_rating_group"),
             "{told}"

@@ -24,8 +24,14 @@ impl Disk {
     /// Makes the folder, where it is absent, for us and our group alone; one that is there stays as it is, and others above it are
     /// made as usual.
     pub(super) fn make(&self) -> io::Result<()> {
-        self.path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&self.path)
+        let make = || match DirBuilder::new().mode(FOLDER_MODE).create(&self.path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && self.path.is_dir() => Ok(()),
+            made => made,
+        };
+        make().or_else(|error| match (error.kind(), self.path.parent()) {
+            (ErrorKind::NotFound, Some(above)) => fs::create_dir_all(above).and_then(|()| make()),
+            _ => Err(error),
+        })
     }
 
     /// Makes it while files are written: its own name is durable with the folder above, where that may be opened.
