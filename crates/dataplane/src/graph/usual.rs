@@ -82,7 +82,7 @@ impl Graph {
                     state.sessions.cells.prefetch_accounts(packet.meta.step, packet.meta.direction());
                 });
             }
-            // Once more: of the lines that were asked for one by one beside other work, many are not at hand yet, or no longer.
+            // Once more: of the lines that were asked for a round ago, many are not at hand yet, or no longer.
             ask(run, &at_verdict, |state, packet| state.sessions.cells.prefetch(packet.meta.step));
             let chunk = chunk(start, length, count);
             let handed = run.handed.clamp(chunk.start, chunk.end) - chunk.start;
@@ -97,6 +97,8 @@ impl Graph {
             ask(run, &at_flow, Flow::again);
             run.ask_further(start, length);
             packets[1] += self.pass::<B, Flow, W, TRACED>(run, &mut at_flow, (0, None));
+            // All at once: only walks through the tables of pages that start together overlap.
+            ask(run, &at_flow, |state, packet| state.sessions.cells.prefetch(packet.meta.step));
             // There is no chunk before them beside which this could be done; where they are joined, it is done beside none.
             if !W::IS_MIXED && start < 2 * length.packets() {
                 ask(run, &arrived, <Flow as Node<B>>::ahead);

@@ -37,7 +37,6 @@ impl<B: Buffer> Node<B> for Flow {
         let begins = |may_ask| beginning(packet.buffer.data(), may_ask);
         match state.flows.find(meta.flow(), state.now_ns, begins) {
             Some((step, generation)) => {
-                state.sessions.cells.prefetch(step);
                 if meta.direction() == Direction::Downlink {
                     // Most likely it will be put into a tunnel.
                     packet.buffer.prefetch_headroom();
