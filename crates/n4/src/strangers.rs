@@ -1,5 +1,5 @@
-//! Refusals of peers that are not associated, or for whom there is no place, and datagrams of those who are not allowed: whoever can send datagrams could fill the
-//! disk with lines about them.
+//! Refusals of peers that are not associated, or for whom there is no place, and datagrams of those who are not allowed: whoever
+//! can send datagrams could fill the disk with lines about them.
 
 use crate::interface::Level;
 use crate::node::Node;
