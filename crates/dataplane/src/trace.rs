@@ -303,7 +303,8 @@ fn matched(session: &Session, meta: &Meta, tuple: &FiveTuple, state: &State) -> 
     let application = state.content.application(state.flows.detected(meta.flow()));
     let arrival = Arrival { application, ..arrival(meta, tuple) };
     let any = Arrival { application: Application::Any, ..arrival };
-    let mut found = [&arrival, &any].into_iter().filter_map(|arrival| session.classifier.find(arrival));
-    let number = found.find(|number| session.step(*number) == meta.step)?;
+    let is_own = |number| session.step(number) == meta.step;
+    let own = session.classifier.find(&arrival).filter(|number| is_own(*number));
+    let number = own.or_else(|| session.classifier.find_where(&any, is_own))?;
     session.classifier.pdr(number)
 }

@@ -10,7 +10,8 @@
 //! * TCP and UDP wait until they say something (`inspection.rs`); all else is known with its first packet, by address, protocol and
 //!   DSCP, and so is what cannot wait: more than 256 flows of a session. 32 packets, and they wait no longer.
 //! * A packet of a flow that waits goes by the first PDR that matches and asks for no application, or where there is none, by the first
-//!   that asks for any. Gates, rates and quotas are those of that PDR, as is what QoS enforcement drops.
+//!   that asks for any. Gates, rates and quotas are those of that PDR, as is what QoS enforcement drops. Where that PDR stops it, it may
+//!   go another way (`handshake.rs`).
 //! * What was forwarded meanwhile is counted once the flow is known: in each direction, by the PDR of the application that the last packet
 //!   that waited there matches, or if it matches none, by the first that asks for any. A change of the session, or a query, counts what
 //!   there is by the PDRs for flows of none. The packet that tells goes by the application already.
@@ -22,6 +23,7 @@
 //!   the flow, or by its addresses; one that shows nothing is of the flow of its addresses.
 
 pub(crate) mod content;
+mod handshake;
 mod hello;
 mod inspection;
 mod lookup;
@@ -160,7 +162,7 @@ impl Reference {
         }
         match known {
             Some(_) if begins && self.wait_beside(seid, &name, arrival) => {
-                Ok(self.go_on(&name, arrival, unknown))
+                self.go_on(place, (&name, arrival), unknown)
             }
             Some(known) => self.by(place, arrival, known.application.as_deref()),
             None => self.choose_unknown((place, seid), (&name, arrival), unknown),
@@ -177,7 +179,7 @@ impl Reference {
         if arrival.packet.follows {
             let owner = self.flow(name).waiter.as_ref().map(|waiter| waiter.owner);
             return match owner == Some(seid) {
-                true => Ok(self.go_on(name, arrival, unknown)),
+                true => self.go_on(place, (name, arrival), unknown),
                 false => self.by_addresses(place, arrival),
             };
         }
@@ -188,7 +190,7 @@ impl Reference {
             Waits::Yes => self.look(name, arrival),
             Waits::No => Some(Said::default()),
         };
-        let Some(said) = said else { return Ok(self.go_on(name, arrival, unknown)) };
+        let Some(said) = said else { return self.go_on(place, (name, arrival), unknown) };
         let application = self.know(name, arrival, said);
         self.settle_flow(name, application.as_deref());
         self.by(place, arrival, application.as_deref())
@@ -318,11 +320,17 @@ impl Reference {
     }
 
     /// The packet of a flow that waits goes on.
-    fn go_on(&mut self, name: &FlowName, arrival: &Arrival, unknown: Pdr) -> Choice {
+    fn go_on(
+        &mut self,
+        place: usize,
+        (name, arrival): (&FlowName, &Arrival),
+        unknown: Pdr,
+    ) -> Result<Choice, DropReason> {
         if let Some(waiter) = &mut self.flow(name).waiter {
             waiter.deferred(arrival.source.direction()).last = Some(arrival.clone());
         }
-        Choice { pdr: unknown, waits: Some(name.clone()) }
+        let pdr = self.way_of_unknown(place, arrival, unknown)?;
+        Ok(Choice { pdr, waits: Some(name.clone()) })
     }
 
     /// Takes down what a packet uses.

@@ -73,6 +73,11 @@ pub(crate) fn first_pdr_of<'a>(
     arrival: &Arrival,
     application: Application<'_>,
 ) -> Option<&'a Pdr> {
+    pdrs_of(rules, arrival, application).into_iter().next()
+}
+
+/// All that match a packet of an application, in that order.
+pub(crate) fn pdrs_of<'a>(rules: &'a Rules, arrival: &Arrival, application: Application<'_>) -> Vec<&'a Pdr> {
     let is_of = |pdi: &Pdi| match (&pdi.application, application) {
         (None, _) | (Some(_), Application::Any) => true,
         (Some(wanted), Application::Of(name)) => wanted.name() == name,
@@ -81,7 +86,9 @@ pub(crate) fn first_pdr_of<'a>(
     let matches = |pdr: &&Pdr| {
         is_of(&pdr.pdi) && pdi_matches(&pdr.pdi, rules, arrival) && !is_spoofed(pdr, rules, arrival)
     };
-    rules.pdrs.iter().filter(matches).min_by_key(|pdr| (pdr.precedence, pdr.id))
+    let mut all: Vec<&Pdr> = rules.pdrs.iter().filter(matches).collect();
+    all.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+    all
 }
 
 /// All that is present must match, beside the application.

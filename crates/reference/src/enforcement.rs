@@ -1,10 +1,12 @@
 //! What QERs, URRs and the FAR of a PDR do with a packet (TS 29.244 5.2.2, 5.2.3, 5.4).
 
+mod bearing;
 mod keeping;
 mod leaving;
 mod of_frames;
 mod usage;
 
+pub(crate) use bearing::Bearing;
 pub(crate) use leaving::is_of_a_link;
 pub(crate) use of_frames::FrameAction;
 pub use usage::UsageCounts;

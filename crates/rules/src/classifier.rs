@@ -106,14 +106,24 @@ impl Classifier {
     /// The place of the first PDR that matches, in the order they are tried.
     #[inline]
     pub fn find(&self, packet: &Arrival) -> Option<usize> {
+        self.find_where(packet, |_| true)
+    }
+
+    /// The place of the first PDR that matches and whose place is wanted, in the order they are tried.
+    #[inline]
+    pub fn find_where(&self, packet: &Arrival, is_wanted: impl Fn(usize) -> bool) -> Option<usize> {
         let Some(more) = &self.more else {
-            return self.matchers.iter().position(|matcher| matcher.matches(packet));
+            let mut all = self.matchers.iter().enumerate();
+            return all.position(|(place, matcher)| matcher.matches(packet) && is_wanted(place));
         };
         match &more.index {
-            Some(index) => index.first(packet, |entry| self.confirm(entry, packet)),
-            None => more.lines.iter().position(|line| {
+            Some(index) => {
+                index.first(packet, |entry| self.confirm(entry, packet).filter(|place| is_wanted(*place)))
+            }
+            None => more.lines.iter().enumerate().position(|(place, line)| {
                 is_of(line.application, packet.application)
                     && self.matcher(line).is_some_and(|matcher| matcher.matches(packet))
+                    && is_wanted(place)
             }),
         }
     }

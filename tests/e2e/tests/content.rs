@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) const TESTS: &[Test] = &[
     ("services_are_told_apart_and_treated_as_their_rules_say", Core::Engine, services),
     ("users_are_sent_to_a_portal", Core::Engine, portal),
+    ("what_is_free_by_its_name_is_reached_where_all_else_ends", Core::Engine, free),
     ("requests_get_a_field", Core::Engine, enrichment),
 ];
 
@@ -169,6 +170,67 @@ fn portal(lab: &Lab) -> Result<()> {
     node.stop()
 }
 
+/// One host is reached whatever happens; all else is blocked, or sent to a portal.
+const FREE: &str = r#"
+[[n4.predefined_rule]]
+name = "free-video"
+application = "video"
+precedence = 1
+[[n4.predefined_rule]]
+name = "blocked"
+precedence = 2
+filters = ["permit out ip from any to assigned"]
+action = "drop"
+[[n4.predefined_rule]]
+name = "captive"
+precedence = 2
+filters = ["permit out ip from any to assigned"]
+redirect = "http://portal.example/more"
+"#;
+
+/// Who a connection is with is said behind its handshake, which all the same passes: a name is enough to be free.
+fn free(lab: &Lab) -> Result<()> {
+    let (_, config) = config::write_upf_content(lab.dir.path(), CONTENT, FREE)?;
+    let node = Node::start_by(lab, config)?;
+    let files = lab.scratch.path();
+    random_file(&files.join("file"), 1_000)?;
+    let _server = FileServer::start(&lab.dn, (SERVER, HTTP_PORT), files)?;
+    let _tls = tls_server(lab)?;
+    for other in ["blocked", "captive"] {
+        let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["free-video", other])?)?;
+        node.wait_sessions(ran.sessions)?;
+        wait::until("the content rules to be in force", command::SHORT, || {
+            Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
+        })?;
+        for (scheme, port) in [("http", HTTP_PORT), ("https", TLS_PORT)] {
+            let told = ask(lab, (scheme, "cdn.video.example", port), &SERVER.to_string())?;
+            ensure!(told.exit == 0 && told.status == "200", "{other}, {scheme}: {told:?}");
+        }
+        let told = in_two_segments(lab)?;
+        ensure!(told.contains(" 200 "), "{other}: the name is in the second segment: {told:?}");
+        let told = ask(lab, ("http", "www.ads.example", HTTP_PORT), &SERVER.to_string())?;
+        let is_stopped = if other == "captive" { told.to == PORTAL } else { told.exit == TIMED_OUT };
+        ensure!(is_stopped, "{other}: {told:?}");
+        ran.stop()?;
+        node.wait_sessions(0)?;
+    }
+    node.wait_balance()?;
+    node.stop()
+}
+
+/// What the server says to a request whose first segment names no host.
+fn in_two_segments(lab: &Lab) -> Result<String> {
+    let mut stream = lab.ran.inside(|| Ok(TcpStream::connect((SERVER, HTTP_PORT))?))?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.write_all(b"GET /file HTTP/1.1\r\n")?;
+    std::thread::sleep(Duration::from_millis(50));
+    stream.write_all(b"Host: cdn.video.example\r\nConnection: close\r\n\r\n")?;
+    let mut told = Vec::new();
+    stream.read_to_end(&mut told)?;
+    Ok(String::from_utf8_lossy(&told).into_owned())
+}
+
 const ENRICHING: &str = r#"
 [[n4.predefined_rule]]
 name = "known-here"
@@ -266,6 +328,8 @@ const NOBODY: &str = "10.50.0.99";
 /// How curl says that a connection is refused, and that one of TLS ended before its time.
 const REFUSED: i32 = 7;
 const RESET_IN_TLS: i32 = 35;
+/// That nothing came in time.
+const TIMED_OUT: i32 = 28;
 
 /// What a client made of an answer.
 #[derive(Debug, PartialEq, Eq)]

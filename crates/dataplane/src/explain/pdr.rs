@@ -6,9 +6,10 @@ use crate::counters::DropReason;
 use crate::frame::{Meta, PortIndex};
 use crate::nodes::is_from_nobody;
 use crate::side::Side;
-use crate::state::{Behind, Key, Place, Ports, SessionIndex, State, StepIndex, user_key};
+use crate::state::{Bearing, Behind, Key, Place, Ports, Session, SessionIndex, State, StepIndex, user_key};
 use arrayvec::ArrayVec;
 use dplink::Question;
+use packet::protocol;
 use rules::{Application, Arrival, Direction, Interface, Qfi, Teid, limits};
 
 /// Tunnels of a session a packet is thought into, if its own is not named.
@@ -34,16 +35,18 @@ impl Explain {
         let classifier = &session.classifier;
         let (taken_as, application) = known(&self.question, state, session.looks.application);
         self.finding.taken_as = taken_as;
+        let all = || arrivals(&self.question, &tunnels, state, classifier.qfis());
         let find = |application| {
-            let arrivals = arrivals(&self.question, &tunnels, state, classifier.qfis());
-            let mut arrivals = arrivals.map(move |packet| Arrival { application, ..packet });
+            let mut arrivals = all().map(|packet| Arrival { application, ..packet });
             arrivals.find_map(|packet| Some((packet, classifier.find(&packet)?)))
         };
-        // What is not known yet goes by the rules of any application where there are no others.
+        // What is not known yet goes by the rules of any application where there are no others, and a handshake where others end it.
         let waits = taken_as == Some(TakenAs::Unknown);
-        let taken = find(application).or_else(|| waits.then(|| find(Application::Any))?);
-        let arrivals = arrivals(&self.question, &tunnels, state, classifier.qfis());
-        let packet = taken.map(|(packet, _)| packet).or_else(|| arrivals.clone().next());
+        let usual = find(application).or_else(|| waits.then(|| find(Application::Any))?);
+        let may_begin = waits && self.question.protocol == protocol::TCP;
+        let other = usual.filter(|_| may_begin).and_then(|usual| by_application(state, session, usual));
+        let taken = other.or(usual);
+        let packet = taken.map(|(packet, _)| packet).or_else(|| all().next());
         let packet = packet.ok_or(DropReason::NoTunnel)?;
         (self.finding.teid, self.finding.qfi) = (packet.teid, packet.qfi);
         let number = taken.map(|(_, number)| number);
@@ -91,6 +94,18 @@ impl Explain {
         let from_user = |tunnel: &Tunnel| goes(*tunnel, Direction::Uplink);
         Ok((found, tunnels.filter(from_user).take(TUNNELS_MAX).collect()))
     }
+}
+
+/// By which rule for an application a handshake goes, and the place of that, where the rule in this place ends it.
+fn by_application(
+    state: &State,
+    session: &Session,
+    (packet, number): (Arrival, usize),
+) -> Option<(Arrival, usize)> {
+    let ends = matches!(state.bearing(session.step(number)), Bearing::Stops | Bearing::Answers);
+    let passes = |at| state.bearing(at) == Bearing::Passes;
+    let other = ends.then(|| session.find_application(&packet, passes))?;
+    Some((packet, other?))
 }
 
 /// Of what application the packet is, where the session's rules ask.

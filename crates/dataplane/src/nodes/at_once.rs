@@ -104,8 +104,12 @@ impl End {
     }
 }
 
-/// Whether the packet's quota is used up and all has been told of that, so that no rule has anything else to say of it.
+/// Whether the packet's quota is used up and all has been told of that, so that no rule has anything else to say of it; of a flow that
+/// waits, others may.
 fn is_stopped<B: Buffer>(state: &mut State, packet: &Packet<B>, step: &HotStep) -> bool {
+    if packet.meta.waits.is_some() {
+        return false;
+    }
     let counted = state.sessions.cells.rate_and_count(packet.meta.step, step, packet.meta.direction());
     counted.is_some_and(|(_, tally)| tally.is_used_up()) && !step.may_yield() && !step.stands_in()
 }

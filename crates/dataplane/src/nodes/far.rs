@@ -21,6 +21,11 @@ impl<B: Buffer> Node<B> for Far {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        if packet.meta.waits.is_some()
+            && let Some(next) = super::handshake::lead(state, packet)
+        {
+            return next;
+        }
         substitute(state, packet);
         let step = state.sessions.cells.step(packet.meta.step);
         packet.meta.towards = step.to();

@@ -19,6 +19,7 @@ mod gtpu_encap;
 mod gtpu_error_indication;
 mod gtpu_input;
 mod gtpu_path;
+mod handshake;
 mod icmp6_echo;
 mod icmp_echo;
 mod icmp_error;

@@ -1,12 +1,44 @@
-//! Where packets go once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1 and 7.5.2.4).
+//! Where packets go once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1 and 7.5.2.4), and what becomes of them.
 
 use super::State;
 use super::lists::WholeStep;
 use super::session::{step_index, step_place};
-use super::step::StepIndex;
+use super::step::{Kind, StepIndex};
 use rules::Direction;
 
+/// What becomes of a packet by a step, as quotas stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bearing {
+    /// It goes on.
+    Passes,
+    /// It is kept.
+    Keeps,
+    /// It ends.
+    Stops,
+    /// It ends, and its sender may be answered.
+    Answers,
+}
+
 impl State {
+    /// What becomes of packets by a step.
+    pub(crate) fn bearing(&self, at: StepIndex) -> Bearing {
+        let at = match self.sessions.cells.step(at).may_yield() {
+            true => self.beyond_quota(at).unwrap_or(at),
+            false => at,
+        };
+        let step = self.sessions.cells.whole(at);
+        match step.kind {
+            Kind::Drop | Kind::DropAndNotify | Kind::GateClosed => Bearing::Stops,
+            Kind::Redirect | Kind::Reset => Bearing::Answers,
+            Kind::Keep | Kind::KeepAndNotify => Bearing::Keeps,
+            Kind::Plain | Kind::Tunnel | Kind::Enrich if step.stands_in() => Bearing::Passes,
+            Kind::Plain | Kind::Tunnel | Kind::Enrich => match self.used_up(&step) {
+                Some(_) => Bearing::Stops,
+                None => Bearing::Passes,
+            },
+        }
+    }
+
     /// Whether the step's URRs let so many bytes pass without anybody having to look.
     #[inline]
     pub(crate) fn has_plenty(
@@ -37,7 +69,7 @@ impl State {
     /// The step that stands in for one that may yield; `None` within the quotas, and where the first that is used up has
     /// no FAR for that.
     #[cold]
-    pub(crate) fn beyond_quota(&mut self, at: StepIndex) -> Option<StepIndex> {
+    pub(crate) fn beyond_quota(&self, at: StepIndex) -> Option<StepIndex> {
         let step = self.sessions.cells.whole(at);
         let usage = self.used_up(&step)?;
         let session = self.sessions.get(step.session)?;

@@ -55,6 +55,7 @@ mod waiting;
 
 pub(crate) use account::{Account, Count, Moment, Pace, Rate, Tally};
 pub(crate) use apart::Apart;
+pub(crate) use beyond::Bearing;
 pub(crate) use blocks::FlowLine;
 pub(crate) use budget::{Budget, Shared};
 pub(crate) use cells::{Cells, STEPS};

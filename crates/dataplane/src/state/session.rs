@@ -6,7 +6,8 @@ use super::step::StepIndex;
 use super::treatment::Extra;
 use super::usage::Ledger;
 use rules::{
-    Arrival, Classifier, Instance, Looks, Meter, Mostly1, Mostly2, Places, Program, QerId, Seid, Usage,
+    Application, Arrival, Classifier, Instance, Looks, Meter, Mostly1, Mostly2, Places, Program, QerId, Seid,
+    Usage,
 };
 
 /// Bits of the prefix that a user makes addresses of (TS 29.061 11.2.1.3.2a).
@@ -201,6 +202,19 @@ impl Session {
     #[inline]
     pub(crate) fn find(&self, packet: &Arrival) -> Option<StepIndex> {
         self.classifier.find(packet).map(|number| self.step(number))
+    }
+
+    /// The first PDR for an application, whichever, that takes its packets from the rules for what is of none, and whose step is
+    /// wanted; by its place.
+    pub(crate) fn find_application(
+        &self,
+        packet: &Arrival,
+        is_wanted: impl Fn(StepIndex) -> bool,
+    ) -> Option<usize> {
+        let [none, any] =
+            [Application::None, Application::Any].map(|application| Arrival { application, ..*packet });
+        let end = self.classifier.find(&none).unwrap_or(usize::MAX);
+        self.classifier.find_where(&any, |number| number < end && is_wanted(self.step(number)))
     }
 
     /// The steps of its PDRs, in the order they are tried.

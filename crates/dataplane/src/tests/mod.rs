@@ -15,6 +15,7 @@ mod fragments;
 mod framed;
 mod frames_between;
 mod gateways;
+mod handshakes;
 mod held;
 mod indications;
 mod instances;
