@@ -1,5 +1,6 @@
 //! Requests and their answers, both ways.
 
+use crate::few_lines::Often;
 use crate::interface::{Level, Note, Output};
 use crate::load::Pressure;
 use crate::node::Node;
@@ -227,7 +228,7 @@ impl Node {
         let from = asked.key.from;
         let text = format!("{from} is refused {procedure:?}: {refusal}");
         match (procedure, refusal.cause) {
-            (Procedure::Setup, Cause::NoResourcesAvailable) => self.note_no_place(text),
+            (Procedure::Setup, Cause::NoResourcesAvailable) => self.note_few(Often::NoPlace, text),
             _ => self.note_refusal(from.ip(), text),
         }
         self.refuse_silently(asked, cp_seid, refusal);

@@ -7,6 +7,7 @@ use crate::asking::Requests;
 use crate::config::{Config, Limits};
 use crate::ending::Endings;
 use crate::exchange::{Key, SEQUENCES};
+use crate::few_lines::FewLines;
 use crate::interface::{Counters, Input, Output, Start};
 use crate::late::Lates;
 use crate::load::Figure;
@@ -20,9 +21,7 @@ use crate::registry::Sessions;
 use crate::report::Reports;
 use crate::resync::Refreshing;
 use crate::room::{Going, Stale};
-use crate::strangers::{NoPlace, Strangers};
 use crate::tunnels::Tunnels;
-use crate::unkept::Unkept;
 use dplink::Desired;
 use machine::{AnswerCache, AnswerLimits, Clock, Overdue, Time};
 use rules::{Interface, Seid};
@@ -87,8 +86,7 @@ pub struct Node {
     pub(crate) losses: Losses,
     /// Sessions that are gone but for their last counts.
     pub(crate) late: Lates,
-    pub(crate) strangers: Strangers,
-    pub(crate) no_place: NoPlace,
+    pub(crate) few_lines: FewLines,
     /// Control planes that had not released us when their time was up, and how many of their sessions end for that, until the next
     /// order.
     pub(crate) unreleased: BTreeMap<String, usize>,
@@ -100,7 +98,8 @@ pub struct Node {
     pub(crate) leaving_until: VecDeque<(Time, Seid)>,
     /// Nothing can be kept now.
     pub(crate) cannot_keep: bool,
-    pub(crate) unkept: Unkept,
+    /// Requests that were refused since the database takes nothing.
+    pub(crate) unkept: u64,
     pub(crate) out: Vec<Output>,
     pub(crate) now: Time,
 }
@@ -152,15 +151,14 @@ impl Node {
             peers,
             losses: Losses::default(),
             late: Lates::default(),
-            strangers: Strangers::default(),
-            no_place: NoPlace::default(),
+            few_lines: FewLines::default(),
             unreleased: BTreeMap::new(),
             counters: Counters::default(),
             last_cdr: start.last_cdr,
             leaving: BTreeMap::new(),
             leaving_until: VecDeque::new(),
             cannot_keep: false,
-            unkept: Unkept::default(),
+            unkept: 0,
             out: vec![],
             now: Time::ZERO,
             config,
@@ -233,9 +231,8 @@ impl Node {
             self.refreshing.next_due(),
             self.renewal.next_due(),
             self.endings.next_due(),
-            self.strangers_due(),
+            self.few_lines.next_due(),
             self.unkept_due(),
-            self.no_place_due(),
             self.paths_due,
             self.late.next_due(),
         ]
@@ -302,9 +299,8 @@ impl Node {
         self.refresh_some();
         self.renew_some();
         self.end_more();
-        self.sum_up_strangers();
-        self.sum_up_unkept();
-        self.sum_up_no_place();
+        self.end_unkept();
+        self.sum_up_few();
         self.unheard_have_recovered();
         self.erase_old();
         self.charge_late();
