@@ -251,7 +251,9 @@ fn enrichment(lab: &Lab) -> Result<()> {
     random_file(&file, BODY as u64)?;
     let usual = ["--silent", "--noproxy", "*", "--max-time", "20", "-H", "Expect:"];
     let mut curl = lab.ran.command("curl");
-    curl.args(usual).args([url("one"), url("two")]).arg("--next").args(usual);
+    // Heads of more than one segment.
+    let cookie = format!("Cookie: {}", "c".repeat(4_000));
+    curl.args(usual).args(["-H", &cookie]).args([url("one"), url("two")]).arg("--next").args(usual);
     curl.args(["--data-binary", &format!("@{}", file.display()), &url("three"), "--next"]);
     curl.args(usual).arg(url("four"));
     let told = command::run(&mut curl, Duration::from_secs(30))?.success()?;

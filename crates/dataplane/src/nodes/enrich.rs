@@ -1,7 +1,7 @@
 //! Puts a field into requests of HTTP/1.x (TS 29.244 8.2.67), and keeps the numbers of their connections right on both
 //! sides from then on (RFC 9293 3.4, RFC 2018 3).
 //!
-//! A request gets it where that is sure to be right: its head is whole in one segment, which begins where a request must
+//! A request gets it where that is sure to be right: its first line is whole in one segment, which begins where a request must
 //! begin, nothing behind it has gone before, the checksum is right, and there is room on its way. All others pass as they
 //! are, and are counted.
 //!
@@ -12,7 +12,7 @@ mod errors;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Connection, State, Treatment};
+use crate::state::{Connection, State, Treatment, Upcoming, begins_with_method, request_line};
 use packet::tcp::{Segment, change, flag, is_sealed, seal};
 use packet::{Buffer, FiveTuple, ipv4, ipv6, protocol};
 use rules::Direction;
@@ -96,7 +96,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
             && let Some(connection) = state.connections.get((&key, hash))
         {
             // Nothing is put into what a SYN carries (RFC 7413): a server may take it or not.
-            connection.boundary = next_boundary(packet, seen);
+            follow(connection, packet, seen);
             connection.pass(seen.end);
         }
         return Some(());
@@ -109,22 +109,19 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
     let may_keep = state.connections.may_keep(&key);
     let now_ns = state.now_ns;
     let Some(connection) = state.connections.get((&key, hash)) else {
-        let is_passed = text.is_some() && request(payload(packet, seen)).is_some();
+        let is_passed = text.is_some() && request_line(payload(packet, seen)).is_some();
         state.content.count_request(is_passed.then_some(false));
         return Some(());
     };
     connection.hear(now_ns, seen.flags & (flag::FIN | flag::RST) != 0);
     let fits = fits.min(connection.passes.into());
-    // Its head may go on in the next segment, or nobody knows any more where requests begin.
+    // Its first line may go on in the next segment, or nobody knows any more where requests begin.
     let is_begun = text.is_some()
         && connection.is_next(seen.sequence)
-        && connection.boundary.is_none_or(|boundary| boundary == seen.sequence)
+        && connection.upcoming.may_be_request(seen.sequence)
         && begins_with_method(payload(packet, seen));
     let is_put = text.and_then(|text| open((connection, may_keep), packet, seen, (&text, fits)));
-    if is_put.is_none() && connection.boundary == Some(seen.sequence) && seen.payload > 0 {
-        // It passes as it is; where the next one begins may be known all the same.
-        connection.boundary = next_boundary(packet, seen);
-    }
+    follow(connection, packet, seen);
     connection.pass(seen.end);
     let shifted = connection.to_server(seen.sequence);
     let insertion = connection.covers(seen.sequence, seen.payload);
@@ -153,9 +150,12 @@ fn payload<'a, B: Buffer>(packet: &'a Packet<B>, seen: &Seen) -> &'a [u8] {
     packet.buffer.data().get(from..from + seen.payload).unwrap_or_default()
 }
 
-fn next_boundary<B: Buffer>(packet: &Packet<B>, seen: &Seen) -> Option<u32> {
-    let next = request(payload(packet, seen))?.next?;
-    Some(seen.first.wrapping_add(next))
+/// Keeps track of where requests begin. What is damaged comes again as it was meant.
+fn follow<B: Buffer>(connection: &mut Connection, packet: &Packet<B>, seen: &Seen) {
+    let is_in = connection.upcoming.is_in(seen.first, seen.payload) && !seen.is_fragment;
+    if is_in && is_sealed(packet.buffer.data(), seen.upper) {
+        connection.upcoming.follow(seen.first, payload(packet, seen));
+    }
 }
 
 /// Opens an insertion where this is a request and nothing is in the way. `None` where it is no request, or not where one
@@ -166,67 +166,16 @@ fn open<B: Buffer>(
     seen: &Seen,
     (text, fits): (&Arc<[u8]>, usize),
 ) -> Option<bool> {
-    if connection.boundary != Some(seen.sequence) || seen.payload == 0 {
+    if connection.upcoming != Upcoming::Request(seen.sequence) {
         return None;
     }
-    let request = request(payload(packet, seen))?;
-    connection.boundary = request.next.map(|next| seen.sequence.wrapping_add(next));
+    let line = request_line(payload(packet, seen))?;
     let length = seen.upper + seen.header + seen.payload;
     let is_possible = (may_keep || connection.is_kept())
         && connection.is_next(seen.sequence)
         && length + connection.text_or(text).len() <= fits
         && is_sealed(packet.buffer.data(), seen.upper);
-    Some(is_possible && connection.insert(seen.sequence.wrapping_add(request.line), text))
-}
-
-/// A request whose head is whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Request {
-    /// Bytes of the request line, line end included.
-    line: u32,
-    /// Bytes up to where the next request begins, if that is sure.
-    next: Option<u32>,
-}
-
-/// What fields follow (RFC 9110 9.3); not CONNECT, behind which there is no HTTP.
-const METHODS: [&[u8]; 8] =
-    [b"GET ", b"POST ", b"HEAD ", b"PUT ", b"OPTIONS ", b"DELETE ", b"PATCH ", b"PROPFIND "];
-
-fn begins_with_method(payload: &[u8]) -> bool {
-    METHODS.iter().any(|method| payload.starts_with(method))
-}
-
-fn request(payload: &[u8]) -> Option<Request> {
-    if !begins_with_method(payload) {
-        return None;
-    }
-    let head = payload.windows(4).position(|octets| octets == b"\r\n\r\n")? + 4;
-    let line = payload.windows(2).position(|octets| octets == b"\r\n")? + 2;
-    let version = payload.get(..line - 2)?;
-    if !(version.ends_with(b" HTTP/1.1") || version.ends_with(b" HTTP/1.0")) {
-        return None;
-    }
-    let body = body(payload.get(line..head)?);
-    let next = body.and_then(|body| u32::try_from(head).ok()?.checked_add(body));
-    Some(Request { line: line as u32, next })
-}
-
-/// Bytes behind the fields; `None` where that takes more to find out (RFC 9112 6.3).
-fn body(fields: &[u8]) -> Option<u32> {
-    let mut length = None;
-    for line in fields.split(|octet| *octet == b'\n') {
-        let Some(colon) = line.iter().position(|octet| *octet == b':') else { continue };
-        let (name, value) = line.split_at_checked(colon)?;
-        let value = value.get(1..)?.trim_ascii();
-        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
-        if is(b"transfer-encoding") || is(b"upgrade") || (is(b"content-length") && length.is_some()) {
-            return None;
-        }
-        if is(b"content-length") {
-            length = Some(str::from_utf8(value).ok()?.parse().ok()?);
-        }
-    }
-    Some(length.unwrap_or(0))
+    Some(is_possible && connection.insert(seen.sequence.wrapping_add(line), text))
 }
 
 /// Puts the text in front of an octet of the payload. Where there is no room for all, the segment ends earlier, in front

@@ -7,8 +7,11 @@
 //! A connection that has had a field cannot be forgotten before it is over, so one user keeps a share of the places at most, and
 //! of those that may be forgotten, one of whoever has most places goes first.
 
+mod head;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use head::{Upcoming, begins_with_method, request_line};
 
 use super::flow_key::FlowKey;
 use super::table::Table;
@@ -37,8 +40,8 @@ pub(crate) struct Connection {
     base: u32,
     /// The octet in front of which the text was put and has not been acknowledged.
     open: Option<u32>,
-    /// Where the next request begins, as far as that is sure.
-    pub(crate) boundary: Option<u32>,
+    /// What comes next, as far as that is sure.
+    pub(crate) upcoming: Upcoming,
     /// Bytes of the longest packet that gets to the server, as far as anybody on the way has said.
     pub(crate) passes: u16,
     /// What is put in, from the first time on.
@@ -56,7 +59,7 @@ impl Connection {
         high: 0,
         base: 0,
         open: None,
-        boundary: None,
+        upcoming: Upcoming::Unknown,
         passes: u16::MAX,
         text: None,
         is_kept: false,
@@ -291,7 +294,7 @@ impl Connections {
 
     /// A connection begins, whose user's first octet has this number. Where there is no room it is not known.
     pub(crate) fn begin(&mut self, (key, hash): (&FlowKey, u64), first: u32, now_ns: u64) {
-        let numbers = Connection { high: first, boundary: Some(first), ..Connection::NONE };
+        let numbers = Connection { high: first, upcoming: Upcoming::Request(first), ..Connection::NONE };
         let fresh = Connection { key: *key, hash, seen_ns: now_ns, ..numbers };
         if let Some(place) = self.by_flow.get(hash).map(|place| place as usize) {
             // Another of the same hash stays: its numbers may differ.

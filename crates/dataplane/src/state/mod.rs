@@ -59,7 +59,7 @@ pub(crate) use beyond::Bearing;
 pub(crate) use blocks::FlowLine;
 pub(crate) use budget::{Budget, Shared};
 pub(crate) use cells::{Cells, STEPS};
-pub(crate) use connections::{Connection, Connections};
+pub(crate) use connections::{Connection, Connections, Upcoming, begins_with_method, request_line};
 pub use content::ContentCounts;
 pub(crate) use content::{Content, Handshake, Led, Loading, Memory, View, WAITING_PER_SESSION};
 pub(crate) use exits::Exit;

@@ -183,9 +183,9 @@ fn what_cannot_be_right_is_left_alone() {
         let (sequence, heard) = say(bench, &flow, at, request);
         assert_eq!((sequence, heard == request), (at, true), "{request:?}");
     };
-    // A head in two segments, and what follows it; what is no HTTP, a tunnel; a request behind what nobody knows the end of.
-    alone(&mut bench, b"", &GET[..20]);
-    alone(&mut bench, &GET[..20], &GET[20..]);
+    // A first line in two segments, and what follows it; what is no HTTP, a tunnel; a request behind what nobody knows the end of.
+    alone(&mut bench, b"", &GET[..10]);
+    alone(&mut bench, &GET[..10], &GET[10..]);
     alone(&mut bench, b"", b"\x16\x03\x01");
     alone(&mut bench, b"", b"CONNECT a:1 HTTP/1.1\r\n\r\n");
     alone(&mut bench, b"HELO\r\n", GET);
@@ -203,6 +203,29 @@ fn what_cannot_be_right_is_left_alone() {
     say(&mut bench, &flow, USER_FIRST + GET.len() as u32, b"later");
     assert_eq!(say(&mut bench, &flow, USER_FIRST, GET), (USER_FIRST, GET.to_vec()));
     assert_eq!(counts(&bench), (0, 6));
+}
+
+/// A head may take several segments: the field goes into the first, and the next request is found.
+#[test]
+fn a_long_head_gets_its_field_and_so_do_those_behind_it() {
+    let (mut bench, flow) = (bench(), flow(SERVED));
+    shake_hands(&mut bench, &flow);
+    let n = FIELD.len() as u32;
+    let cookie = format!("Cookie: {}\r\n", "c".repeat(3_000));
+    let long = [&GET[..LINE], cookie.as_bytes(), b"Content-Length: 5\r\n\r\n", b"12345"].concat();
+    let mut at = USER_FIRST;
+    for part in long.chunks(1_000) {
+        let (sequence, heard) = say(&mut bench, &flow, at, part);
+        let (expected, shift) = match at == USER_FIRST {
+            true => (with_field(part), 0),
+            false => (part.to_vec(), n),
+        };
+        assert_eq!((sequence, heard == expected), (at + shift, true));
+        at += part.len() as u32;
+    }
+    acknowledge(&mut bench, &flow, at + n);
+    assert_eq!(say(&mut bench, &flow, at, GET), (at + n, with_field(GET)));
+    assert_eq!(counts(&bench), (2, 0));
 }
 
 /// A body is not looked into, however much it looks like a request, and what follows it is one again.

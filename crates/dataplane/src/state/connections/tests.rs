@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn connection(text: &str, at: u32) -> Connection {
-    let mut connection = Connection { boundary: Some(at), ..Connection::NONE };
+    let mut connection = Connection { upcoming: Upcoming::Request(at), ..Connection::NONE };
     assert!(connection.insert(at, &Arc::from(text.as_bytes())));
     connection
 }
@@ -103,7 +103,7 @@ proptest! {
     ) {
         let at = at % stream.len();
         let text = b"inserted";
-        let mut it = Connection { boundary: Some(first), ..Connection::NONE };
+        let mut it = Connection { upcoming: Upcoming::Request(first), ..Connection::NONE };
         assert!(it.insert(first.wrapping_add(at as u32), &Arc::from(&text[..])));
         let expected = [&stream[..at], text, &stream[at..]].concat();
         let mut laid = vec![None; expected.len()];
