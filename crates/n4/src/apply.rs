@@ -63,6 +63,12 @@ impl Node {
     pub(crate) fn order(&mut self, seid: Seid, asked: &Asked, mut work: Work) {
         let deadline = self.now + self.config.apply_timeout;
         let Some(session) = self.sessions.get_mut(seid) else { return };
+        if self.epoch.is_some()
+            && let Work::Modify(next, modifying) = &work
+            && changes_nothing(session, (next, modifying), &self.config)
+        {
+            return self.order_nothing(seid, asked, work);
+        }
         let revision = session.next_revision();
         let order = match &mut work {
             Work::Establish(..) => {
@@ -78,14 +84,8 @@ impl Node {
         // The link to the data plane is everybody's.
         let is_too_long = matches!(&order, Output::Put(desired) if !desired.fits());
         // URRs that go are asked about before they are gone.
-        if let Work::Modify(_, modifying) = &mut work
-            && let Some(query) = &mut modifying.query
-        {
-            self.token += 1;
-            query.token = self.token;
-            let (urrs, token) = ([&query.urrs[..], &query.others].concat(), query.token);
-            self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: true });
-        }
+        self.order_query(seid, &mut work);
+        let Some(session) = self.sessions.get_mut(seid) else { return };
         session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: None }));
         if is_too_long {
             self.note(
@@ -96,6 +96,33 @@ impl Node {
         }
         self.deadlines.push_back((deadline, seid, revision));
         self.out.push(order);
+    }
+
+    /// What changes no rule is not put in force anew: packets that wait for a next hop are counted once they leave or not, as if
+    /// nobody had asked, and no flow is classified again.
+    fn order_nothing(&mut self, seid: Seid, asked: &Asked, mut work: Work) {
+        self.order_query(seid, &mut work);
+        let deadline = self.now + self.config.apply_timeout;
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let revision = session.record.revision;
+        if let Work::Modify(next, _) = &mut work {
+            next.revision = revision;
+        }
+        session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: Some(vec![]) }));
+        self.deadlines.push_back((deadline, seid, revision));
+        self.complete(seid);
+    }
+
+    /// Asks about the URRs that a modification is to tell of.
+    fn order_query(&mut self, session: Seid, work: &mut Work) {
+        if let Work::Modify(_, modifying) = work
+            && let Some(query) = &mut modifying.query
+        {
+            self.token += 1;
+            query.token = self.token;
+            let (urrs, token) = ([&query.urrs[..], &query.others].concat(), query.token);
+            self.out.push(Output::QueryUsage { session, urrs, token, is_reported: true });
+        }
     }
 
     fn applied(&mut self, seid: Seid, revision: u64, removed: &[UsageCounts]) {
@@ -329,6 +356,21 @@ impl Node {
 /// Users' addresses of our pools that a session has.
 fn addresses_of(record: &SessionRecord) -> &[IpAddr] {
     record.extras.as_ref().map_or(&[], |extras| &extras.addresses)
+}
+
+/// Whether the data plane has all that a modification asks of it.
+fn changes_nothing(
+    session: &Session,
+    (next, modifying): (&SessionRecord, &Modifying),
+    config: &Config,
+) -> bool {
+    let Session { record, paging, .. } = session;
+    let is_in_force = !session.is_missing && !session.put_again && modifying.replaced.is_empty();
+    is_in_force && next.rules == record.rules && {
+        let revision = record.revision;
+        let then = Desired { revision, ..modified((next, paging), modifying, config) };
+        then == desired((record, paging), config)
+    }
 }
 
 /// What the data plane is told of a modification: the session as it will be, and what is done but once.
