@@ -1,7 +1,7 @@
 //! What a session has used, and what of it has been told: kept with the session, so that a restart neither tells
 //! twice nor forgets. Moments are milliseconds since 1900.
 
-use rules::{SeenMac, UrrId};
+use rules::{Methods, SeenMac, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Add, Sub};
@@ -131,6 +131,8 @@ pub struct UrrUsage {
     pub is_blocked: bool,
     /// Of the volume quota, what had been used when packets passed again: the data plane begins the rest anew.
     pub interrupted: Counts,
+    /// What was measured since the last report and is no longer: the next one tells it, too.
+    pub formerly: Methods,
 }
 
 impl UrrUsage {

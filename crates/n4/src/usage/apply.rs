@@ -6,7 +6,7 @@ use super::monitoring::in_force;
 use super::{macs, monitoring};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
-use rules::{Rules, Triggers, Urr, UrrId};
+use rules::{Methods, Rules, Triggers, Urr, UrrId};
 use session::{Counts, Inactivity, UrrUsage, UsageRecord, Used};
 use std::collections::BTreeSet;
 
@@ -70,6 +70,10 @@ pub(crate) fn apply(
 ) {
     let now = clock.now_ms;
     record.urrs.iter_mut().zip(&before.urrs).for_each(|(usage, urr)| elapse(usage, urr, now));
+    for (usage, urr) in record.urrs.iter_mut().zip(&before.urrs) {
+        let then = after.urrs.iter().find(|then| then.id == urr.id);
+        then.into_iter().for_each(|then| change_methods(usage, urr.methods, then.methods));
+    }
     let old = std::mem::take(&mut record.urrs);
     let of = |id: UrrId| old.iter().find(|usage| usage.urr == id);
     record.urrs =
@@ -139,6 +143,19 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     if given.is_new || given.monitoring_time || given.additional_monitoring {
         monitoring::give(usage, urr, clock);
     }
+}
+
+/// What is measured no longer is told once more, and what is measured from now on from now on.
+fn change_methods(usage: &mut UrrUsage, before: Methods, after: Methods) {
+    let begins = |before: bool, after: bool, formerly: bool| after && !before && !formerly;
+    if begins(before.volume, after.volume, usage.formerly.volume) {
+        usage.reported.counts = usage.known.counts;
+    }
+    if begins(before.duration, after.duration, usage.formerly.duration) {
+        usage.reported.duration_ms = usage.known.duration_ms;
+    }
+    usage.formerly.volume |= before.volume && !after.volume;
+    usage.formerly.duration |= before.duration && !after.duration;
 }
 
 /// Who has no quota any more is not held up for want of one; and time that is to run at once waits for no packet from now on

@@ -5,7 +5,7 @@ use super::plan::linked;
 use super::{macs, ntp, starts};
 use machine::Clock;
 use pfcp::{UsageReport, UsageReportTrigger as Trigger, VolumeMeasurement, Volumes, flags};
-use rules::{Rules, Urr, UrrId};
+use rules::{Methods, Rules, Urr, UrrId};
 use session::{Counts, MacRecord, SessionRecord, StartRecord, UrrUsage, UsageRecord, Used};
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(super) fn tell(
     let untold = Interval { start, end, first: usage.first_untold_ms.take(), last: usage.last_packet_ms };
     let last = part(usage, urr, untold, (triggers, clock));
     parts.push(UsageReport { usage_information: after, ..last });
-    (usage.reported, usage.due) = (end, 0);
+    (usage.reported, usage.due, usage.formerly) = (end, 0, Methods::default());
     macs::tell(macs, urr, &mut parts);
     starts::tell(starts, usage, &mut parts);
     parts.into_iter().map(|part| UsageReport { query_urr_reference: query, ..part }).collect()
@@ -115,8 +115,9 @@ impl Interval {
     fn packets(&self) -> (Option<u64>, Option<u64>) {
         let (from, until) = (self.start.at_ms, self.end.at_ms.max(self.start.at_ms));
         let first = self.first.map(|first| first.clamp(from, until));
-        let is_of_it = |last: &u64| first.is_some() || (from..=until).contains(last);
-        (first, self.last.filter(is_of_it).map(|last| last.clamp(first.unwrap_or(from), until)))
+        let is_of_it = first.is_some() || self.start.counts != self.end.counts;
+        let last = self.last.filter(|_| is_of_it);
+        (first, last.map(|last| last.clamp(first.unwrap_or(from), until)))
     }
 }
 
@@ -125,6 +126,8 @@ fn part(usage: &mut UrrUsage, urr: &Urr, interval: Interval, (triggers, clock): 
     let (Interval { start, end, .. }, (first, last)) = (interval, interval.packets());
     // Of whole seconds, so that what one report leaves of a second the next ones tell.
     let duration_s = (end.duration_ms / 1_000).saturating_sub(start.duration_ms / 1_000);
+    let volume_is_told = urr.methods.volume || usage.formerly.volume;
+    let duration_is_told = urr.methods.duration || usage.formerly.duration;
     let ur_seqn = usage.sequence;
     usage.sequence = ur_seqn.wrapping_add(1);
     UsageReport {
@@ -133,11 +136,8 @@ fn part(usage: &mut UrrUsage, urr: &Urr, interval: Interval, (triggers, clock): 
         usage_report_trigger: Trigger(triggers),
         start_time: Some(ntp(start.at_ms)),
         end_time: Some(ntp(end.at_ms)),
-        volume_measurement: urr
-            .methods
-            .volume
-            .then(|| volume(end.counts - start.counts, usage.tells_packets)),
-        duration_measurement: urr.methods.duration.then_some(duration_s as u32),
+        volume_measurement: volume_is_told.then(|| volume(end.counts - start.counts, usage.tells_packets)),
+        duration_measurement: duration_is_told.then_some(duration_s as u32),
         time_of_first_packet: first.map(ntp),
         time_of_last_packet: last.map(ntp),
         ..UsageReport::default()
