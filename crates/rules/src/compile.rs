@@ -197,6 +197,8 @@ pub struct Usage {
     pub urr: UrrId,
     /// Tell the control engine after so much, again and again.
     pub threshold: Volume,
+    /// So much of it had been used before any of this was counted.
+    pub threshold_passed: Volume,
     /// Packets beyond are dropped, or go as [`Program::beyond_quota`] says.
     pub quota: Volume,
     /// A quota of another grant counts from now.
@@ -342,6 +344,7 @@ fn usage(urr: &Urr) -> Usage {
     Usage {
         urr: urr.id,
         threshold: urr.volume_threshold.unwrap_or_default(),
+        threshold_passed: urr.threshold_passed.unwrap_or_default(),
         quota: urr.volume_quota.unwrap_or_default(),
         quota_grant: urr.quota_grant,
         dropped_downlink: urr.dropped_downlink.unwrap_or_default(),

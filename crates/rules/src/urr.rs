@@ -101,6 +101,8 @@ pub struct Urr {
     pub measurement_period_s: Option<u32>,
     /// Report after so much, again and again.
     pub volume_threshold: Option<Volume>,
+    /// So much of the threshold had been used before the data plane began to count.
+    pub threshold_passed: Option<Volume>,
     /// Packets pass until so much has been used since the quota was given.
     pub volume_quota: Option<Volume>,
     /// Grows whenever the control plane gives a quota, even one of the same size: usage counts from there.

@@ -47,7 +47,7 @@ impl Asked {
     pub(super) fn new(usage: &Usage) -> Option<Box<Self>> {
         let quota = Bound::new(usage.quota);
         let asked = Self {
-            threshold: Bound::new(usage.threshold),
+            threshold: Bound::new(usage.threshold).map(|bound| bound.after(usage.threshold_passed)),
             quota_told: false,
             quota,
             drops: Drops::new(usage.dropped_downlink),
@@ -180,6 +180,14 @@ impl Bound {
         let limits = [volume.total, volume.uplink, volume.downlink].map(|limit| limit.unwrap_or(NEVER));
         let is_any = volume != Volume::default();
         is_any.then(|| Box::new(Self { limits, marks: marks(limits, &Count::default()) }))
+    }
+
+    /// So much had been used before.
+    fn after(mut self: Box<Self>, passed: Volume) -> Box<Self> {
+        for (mark, passed) in self.marks.iter_mut().zip([passed.total, passed.uplink, passed.downlink]) {
+            *mark = mark.saturating_sub(passed.filter(|_| *mark != NEVER).unwrap_or(0));
+        }
+        self
     }
 
     /// Counts from here.

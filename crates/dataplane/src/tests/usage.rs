@@ -127,6 +127,23 @@ fn a_threshold_is_told_by_the_packet_that_crosses_it_again_and_again() {
     assert_eq!(query(&mut bench).downlink_packets, 10);
 }
 
+/// What had been used before the session came here: the first report comes so much earlier, and those behind it in full.
+#[test]
+fn a_threshold_goes_on_where_another_life_stopped() {
+    let mut bench = Bench::new();
+    let passed = Volume { total: Some(250), uplink: Some(250), downlink: Some(0) };
+    bench.put(METERED, 1, with_urr(Urr { threshold_passed: Some(passed), ..threshold(1, 300) }));
+    bench.settle();
+    let mut crossings = Vec::new();
+    for _ in 0..7 {
+        bench.now_ns += 200_000_000;
+        bench.receive(N6, &downlink(72));
+        crossings.extend(told(&bench.settle()));
+    }
+    let volume = UsageCause::VolumeThreshold;
+    assert_eq!(crossings, [(volume, 100), (volume, 400), (volume, 700)]);
+}
+
 /// A threshold of one byte is crossed by every packet; it is told some ten times a second, and at last of everything.
 #[test]
 fn a_tiny_threshold_is_told_so_often_and_not_more() {

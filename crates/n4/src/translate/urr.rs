@@ -26,6 +26,7 @@ impl Translator<'_> {
             measurement_period_s: urr.measurement_period,
             volume_threshold: urr.volume_threshold.map(threshold),
             volume_quota: urr.volume_quota.map(volume),
+            threshold_passed: None,
             quota_grant: 1,
             starts_awaited: 0,
             time_threshold_s: nonzero(urr.time_threshold),

@@ -58,6 +58,8 @@ fn adjusted(urr: &Urr, usage: &UrrUsage) -> Urr {
     }
     let in_force = in_force(usage, &urr);
     urr.volume_threshold = in_force.volume_threshold.limit;
+    let begun = usage.base - in_force.volume_threshold.since(usage).counts;
+    urr.threshold_passed = urr.volume_threshold.filter(|_| begun != Counts::default()).map(|_| volume(begun));
     urr.quota_grant |= in_force.volume_quotas * SUBSEQUENT;
     // What has passed of the quota before the data plane began it anew does not pass again.
     let passed = (usage.base - usage.granted.counts).max(usage.interrupted);
@@ -67,6 +69,11 @@ fn adjusted(urr: &Urr, usage: &UrrUsage) -> Urr {
         urr.quota_grant |= BLOCKED;
     }
     urr
+}
+
+fn volume(used: Counts) -> Volume {
+    let total = used.uplink_bytes.saturating_add(used.downlink_bytes);
+    Volume { total: Some(total), uplink: Some(used.uplink_bytes), downlink: Some(used.downlink_bytes) }
 }
 
 fn remaining(quota: Volume, passed: Counts) -> Volume {

@@ -233,11 +233,7 @@ fn a_data_plane_that_restarts_neither_loses_what_it_told_nor_gives_a_quota_twice
     rule.volume_quota = total(1_000);
     let (mut lab, session) = lab(vec![rule]);
     lab.traffic(session, (700, 0), false);
-    let query = || SessionModificationRequest {
-        pfcpsm_req_flags: Some(flags::PFCPSM_QAURR),
-        ..SessionModificationRequest::default()
-    };
-    assert_eq!(octets(&lab.modify(session, query()).usage_reports[0]), (700, 0));
+    assert_eq!(octets(&lab.modify(session, all_queried()).usage_reports[0]), (700, 0));
     lab.restart_plane();
     assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(300));
     lab.traffic(session, (0, 300), false);
@@ -245,6 +241,88 @@ fn a_data_plane_that_restarts_neither_loses_what_it_told_nor_gives_a_quota_twice
     lab.restart();
     lab.restart_plane();
     assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(0));
+}
+
+/// Nor does it know what of a threshold had been used: the report comes so much earlier, and the next one in full.
+#[test]
+fn a_threshold_goes_on_in_another_life_of_the_data_plane() {
+    let mut rule = urr(1, VOLTH);
+    rule.volume_threshold = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (700, 0), false);
+    lab.modify(session, all_queried());
+    lab.traffic(session, (600, 0), false);
+    lab.interim(session, false);
+    lab.restart_plane();
+    let passed = |lab: &Lab| lab.in_force[&session].rules.urrs[0].threshold_passed.map(|it| it.total);
+    assert_eq!(passed(&lab), Some(Some(600)), "since the last report");
+    lab.traffic(session, (400, 0), false);
+    assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
+    lab.restart_plane();
+    assert_eq!(passed(&lab), None);
+}
+
+fn all_queried() -> SessionModificationRequest {
+    SessionModificationRequest {
+        pfcpsm_req_flags: Some(flags::PFCPSM_QAURR),
+        ..SessionModificationRequest::default()
+    }
+}
+
+/// The rules in force are not put anew: packets that wait for a next hop and no flow would take no notice.
+#[test]
+fn a_query_changes_nothing() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    let revision = lab.in_force[&session].revision;
+    lab.traffic(session, (5, 0), false);
+    assert_eq!(octets(&lab.modify(session, all_queried()).usage_reports[0]), (5, 0));
+    assert_eq!(lab.in_force[&session].revision, revision);
+    let nothing = SessionModificationRequest::default();
+    assert_eq!(lab.modify(session, nothing).cause, Cause::RequestAccepted);
+    assert_eq!(lab.in_force[&session].revision, revision);
+}
+
+/// What was measured and told nobody is told once more; what was not measured is not told.
+#[test]
+fn another_method_loses_nothing_that_was_measured() {
+    let with = |method: u8| SessionModificationRequest {
+        update_urrs: vec![UpdateUrr { urr_id: 1, measurement_method: Some(method), ..UpdateUrr::default() }],
+        ..SessionModificationRequest::default()
+    };
+    let told = |lab: &mut Lab, session| {
+        let report = lab.modify(session, all_queried()).usage_reports.remove(0);
+        (report.volume_measurement.and_then(|it| it.octets.total), report.duration_measurement)
+    };
+    let volume_alone = CreateUrr { measurement_method: flags::METHOD_VOLUM, ..urr(1, 0) };
+    let (mut lab, session) = lab(vec![volume_alone]);
+    lab.traffic(session, (700, 0), false);
+    lab.modify(session, all_queried());
+    lab.traffic(session, (500, 0), false);
+    lab.interim(session, false);
+    seconds(&mut lab, 5);
+    lab.modify(session, with(flags::METHOD_DURAT));
+    seconds(&mut lab, 3);
+    assert_eq!(told(&mut lab, session), (Some(500), Some(3)));
+    lab.traffic(session, (300, 0), false);
+    assert_eq!(told(&mut lab, session), (None, Some(0)));
+    lab.traffic(session, (200, 0), false);
+    lab.interim(session, false);
+    lab.modify(session, with(flags::METHOD_VOLUM));
+    lab.traffic(session, (40, 0), false);
+    assert_eq!(told(&mut lab, session), (Some(40), Some(0)));
+    assert_eq!(told(&mut lab, session), (Some(0), None));
+}
+
+/// The times of a report are of its own packets.
+#[test]
+fn a_report_of_no_packet_tells_of_no_last_one() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    lab.traffic(session, (5, 0), false);
+    let times = |report: &UsageReport| {
+        [report.time_of_first_packet, report.time_of_last_packet].map(|it| it.is_some())
+    };
+    assert_eq!(times(&lab.modify(session, all_queried()).usage_reports[0]), [true; 2]);
+    assert_eq!(times(&lab.modify(session, all_queried()).usage_reports[0]), [false; 2]);
 }
 
 /// The notice that the quota is used up may have been lost with the process that was to hear it.

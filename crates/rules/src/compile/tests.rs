@@ -270,6 +270,7 @@ fn usages_carry_what_the_data_plane_enforces() {
     let mut rules = rules();
     rules.urrs = vec![Urr {
         volume_threshold: Some(volume(10)),
+        threshold_passed: Some(volume(7)),
         volume_quota: Some(volume(20)),
         quota_grant: 3,
         dropped_downlink: Some(DroppedDownlink { packets: Some(4), bytes: None }),
@@ -282,6 +283,7 @@ fn usages_carry_what_the_data_plane_enforces() {
     let expected = Usage {
         urr: UrrId(1),
         threshold: volume(10),
+        threshold_passed: volume(7),
         quota: volume(20),
         quota_grant: 3,
         dropped_downlink: DroppedDownlink { packets: Some(4), bytes: None },

@@ -17,6 +17,8 @@ pub struct Counter {
     last: Option<Time>,
     /// Bytes each way when a threshold or a quota began to count.
     threshold_from: (u64, u64),
+    /// Of the threshold, before any of this.
+    passed: (u64, u64),
     quota_from: (u64, u64),
     is_exhausted: bool,
     start_told: bool,
@@ -50,6 +52,8 @@ fn reaches(limit: Volume, (uplink, downlink): (u64, u64)) -> bool {
 impl Counter {
     fn new(rule: Urr) -> Self {
         let zero = (0, 0);
+        let passed = rule.threshold_passed.unwrap_or_default();
+        let passed = (passed.uplink.unwrap_or(0), passed.downlink.unwrap_or(0));
         Self {
             rule,
             uplink: 0,
@@ -58,6 +62,7 @@ impl Counter {
             first: None,
             last: None,
             threshold_from: zero,
+            passed,
             quota_from: zero,
             is_exhausted: false,
             start_told: false,
@@ -67,6 +72,10 @@ impl Counter {
 
     fn since(&self, (uplink, downlink): (u64, u64)) -> (u64, u64) {
         (self.uplink - uplink, self.downlink - downlink)
+    }
+
+    const fn begin_threshold(&mut self) {
+        (self.threshold_from, self.passed) = ((self.uplink, self.downlink), (0, 0));
     }
 
     fn counts(&self, now: Time) -> UsageCounts {
@@ -115,8 +124,10 @@ impl Counter {
         (self.uplink, self.downlink) = (self.uplink + uplink, self.downlink + downlink);
         self.packets = (self.packets.0 + u64::from(uplink > 0), self.packets.1 + u64::from(downlink > 0));
         (self.first, self.last) = (self.first.or(Some(now)), Some(now));
-        if reaches(self.rule.volume_threshold.unwrap_or_default(), self.since(self.threshold_from)) {
-            self.threshold_from = (self.uplink, self.downlink);
+        let since = self.since(self.threshold_from);
+        let since = (since.0 + self.passed.0, since.1 + self.passed.1);
+        if reaches(self.rule.volume_threshold.unwrap_or_default(), since) {
+            self.begin_threshold();
             causes.push(UsageCause::VolumeThreshold);
         }
         if self.is_used_up() && !self.is_exhausted {
@@ -169,7 +180,7 @@ impl Plane {
         let mut counts = vec![];
         for (_, counter) in counters.filter(|(id, _)| urrs.is_empty() || urrs.contains(id)) {
             if is_reported {
-                counter.threshold_from = (counter.uplink, counter.downlink);
+                counter.begin_threshold();
             }
             counts.push(counter.counts(now));
             counter.first = None;
