@@ -138,6 +138,11 @@ impl Account {
         self.next_tariff_ms.map_or(limit_ms, |tariff_ms| clock.moment(tariff_ms).min(limit_ms))
     }
 
+    /// Whether the open record has room for nothing more.
+    pub fn is_full(&self, readings: &[Reading], policy: &Policy) -> bool {
+        self.room_bytes(readings, policy) == 0 || self.containers.len() >= policy.containers
+    }
+
     /// Bytes the open record has room for.
     pub fn room_bytes(&self, readings: &[Reading], policy: &Policy) -> u64 {
         let closed: u64 = self.containers.iter().map(|one| one.uplink_bytes + one.downlink_bytes).sum();
@@ -271,7 +276,9 @@ impl Account {
             if used.bytes() > 0 {
                 let first = if is_first { reading.first_packet_ms } else { Some(from_ms) };
                 container.first_packet_ms = earliest(container.first_packet_ms, first);
-                container.last_packet_ms = container.last_packet_ms.max(reading.last_packet_ms);
+                // Where what was told of a meter is old, its last packet may be from before the container.
+                let last = reading.last_packet_ms.map(|last| last.max(first.unwrap_or(last)));
+                container.last_packet_ms = container.last_packet_ms.max(last);
             }
         }
         for (_, container) in closing {

@@ -38,7 +38,8 @@ pub(crate) fn own_meters(record: &SessionRecord) -> impl Iterator<Item = UrrId> 
     record.charging.iter().flat_map(|charged| &charged.own).map(|meter| meter.urr)
 }
 
-/// Looks whether something is due. Beside what is due at a moment, a record may have become full.
+/// Looks whether something is due. Beside what is due at a moment, a record may have become full: then others have counted, too, and what
+/// they have is of this record.
 pub(crate) fn look(
     record: &mut SessionRecord,
     charging: Option<&Charging>,
@@ -50,15 +51,18 @@ pub(crate) fn look(
     else {
         return Looked::default();
     };
-    let now_ms = clock.now_ms;
-    let unheard = || meters::unheard(record, charging, due_ms);
-    if due_ms <= now_ms && can_ask && now_ms < due_ms + PATIENCE_MS {
-        let asks = unheard();
-        if !asks.is_empty() {
+    let readings = meters::readings(record, Some(charging));
+    let account = record.charging.as_ref().map(|it| &it.account);
+    let is_full = account.is_some_and(|account| account.is_full(&readings, &charging.policy));
+    let due_ms = if is_full { meters::last_heard_ms(record) } else { due_ms };
+    if due_ms <= clock.now_ms && can_ask && clock.now_ms < due_ms + PATIENCE_MS {
+        let late = meters::unheard(record, charging, due_ms);
+        if !late.is_empty() {
+            // All of them at one moment: what was heard of some since would make the others late again.
+            let asks = if is_full { meters::unheard(record, charging, u64::MAX) } else { late };
             return Looked { asks, next_ms: Some(due_ms + PATIENCE_MS), closed: vec![] };
         }
     }
-    let readings = meters::readings(record, Some(charging));
     let Some(charged) = &mut record.charging else { return Looked::default() };
     let closed = charged.account.attend(&readings, &charging.policy, clock);
     Looked { asks: vec![], next_ms: Some(charged.account.next_due_ms(&charging.policy, clock)), closed }

@@ -150,6 +150,12 @@ const fn reading(
     Reading { meter: urr.0, key, used, first_packet_ms, last_packet_ms }
 }
 
+/// When any counts of a session were told last.
+pub(super) fn last_heard_ms(record: &SessionRecord) -> u64 {
+    let own = record.charging.iter().flat_map(|charged| &charged.own).map(|meter| meter.heard_ms);
+    record.usage.urrs.iter().map(|usage| usage.heard_ms).chain(own).max().unwrap_or(0)
+}
+
 /// Meters of a session whose counts were told before a moment: only the data plane knows more.
 pub(super) fn unheard(record: &SessionRecord, charging: &Charging, moment_ms: u64) -> Vec<UrrId> {
     let theirs = record.usage.urrs.iter().map(|usage| (usage.urr, usage.heard_ms));

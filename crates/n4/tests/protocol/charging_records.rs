@@ -86,6 +86,27 @@ fn records_are_closed_when_they_are_full() {
     assert_eq!(volumes(&lab.cdrs[1]), [(1, 600, 400)]);
 }
 
+/// What one meter was told to be full by, others have used besides, of which nothing was told so far.
+#[test]
+fn a_full_record_has_what_all_meters_have_counted() {
+    let mut patient = urr(10, 1 << 1);
+    patient.volume_threshold = total(1_000_000);
+    let policy = Policy { volume_limit_bytes: 8_000, ..Policy::default() };
+    let (mut lab, session) = lab_of(policy, vec![patient, urr(11, 0)]);
+    for _ in 0..8 {
+        seconds(&mut lab, 1);
+        lab.traffic(session, (600, 400), false);
+    }
+    assert_eq!((lab.cdrs[0].cause, volumes(&lab.cdrs[0])), (Closed::VolumeLimit, vec![(10, 9_600, 6_400)]));
+    lab.traffic(session, (60, 40), true);
+    lab.delete(session);
+    assert_eq!(volumes(&lab.cdrs[1]), [(10, 120, 80)]);
+    for cdr in &lab.cdrs {
+        let moments = |it: &::charging::Container| it.first_packet_ms.zip(it.last_packet_ms);
+        assert!(cdr.containers.iter().filter_map(moments).all(|(first, last)| first <= last), "{cdr:?}");
+    }
+}
+
 /// The user's tunnel leads to a node, or the user sleeps.
 fn lead(lab: &mut Lab, session: Seid, to: Option<[u8; 4]>) {
     let mut request = smf::path_switch(9);
