@@ -194,7 +194,12 @@ impl Rack {
             }
             Stream::Endless { packets, active, flows_per_user } => {
                 let next = self.meeting.next();
-                let met = next.and_then(|next| Some((u32::try_from(next / 2).ok()?, next % 2 == 0)));
+                // In turns: a user whose flows all came at once would have more than its share of a worker.
+                let turn = |next: u64| {
+                    let (turn, active) = (u32::try_from(next / 2).ok()?, *active);
+                    Some((turn % active * *flows_per_user + turn / active, next % 2 == 0))
+                };
+                let met = next.and_then(turn);
                 let drawn = |packets: &mut Packets| {
                     let is_of_first = self.of_first > 0 && packets.any(100) < self.of_first;
                     draw(packets, if is_of_first { 1 } else { *active }, *flows_per_user)

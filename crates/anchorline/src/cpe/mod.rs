@@ -144,7 +144,7 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
         ipv6: advertised.ipv6.or(ipv6),
         gtpu,
         network_instances: settings.dpe.network_instances(),
-        refuses_unknown_instances: settings.n4.unknown_network_instance == UnknownInstance::Refuse,
+        refuses_unknown_instances: refuses_unknown_instances(settings),
         forwarding_policies: settings.dpe.policies.iter().map(|policy| policy.name.clone()).collect(),
         predefined: settings.n4.predefined.clone(),
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),
@@ -161,6 +161,12 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
         answer_lifetime: timers.answers,
         ..Config::new(node_id, settings.n4.listen.ip(), first)
     })
+}
+
+/// Whether names that no port has are refused: also where there is no network without one for them to stand for.
+fn refuses_unknown_instances(settings: &Settings) -> bool {
+    let mut names = settings.dpe.ports.iter().map(|port| &port.network_instance);
+    settings.n4.unknown_network_instance == UnknownInstance::Refuse || names.all(Option::is_some)
 }
 
 /// Tunnel endpoints are as many as the sessions the operator wants room for may need; and a peer that lost its tunnels may say so of

@@ -6,7 +6,8 @@ use crate::exit;
 use crate::settings::Settings;
 use dplink::Explanation;
 use n4::ComesOf;
-use rules::{ApplicationId, Instance};
+use rules::{ApplicationId, Instance, Interface};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -16,10 +17,21 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Names told to people.
 const SHOWN: usize = 20;
 
-/// The network instance of a name that a port has; the default one, where none is given.
+/// The network instance of a name that a port has; where none is given, the default one, or where users can be of no other, the only one.
 pub(super) fn instance(settings: &Settings, name: Option<&str>) -> anyhow::Result<Instance> {
-    let Some(name) = name else { return Ok(Instance::DEFAULT) };
     let known = settings.dpe.network_instances();
+    let Some(name) = name else {
+        let networks = settings.dpe.ports.iter().filter(|port| port.interface != Interface::Access);
+        let names: BTreeSet<Option<&str>> = networks.map(|port| port.network_instance.as_deref()).collect();
+        return match (names.first(), names.len()) {
+            (Some(None) | None, _) => Ok(Instance::DEFAULT),
+            (Some(Some(name)), 1) => Ok(Instance::of(name)),
+            _ => {
+                let why = "each network has addresses of its own: name the user's by --network-instance";
+                Err(unknown(why.to_owned(), &known))
+            }
+        };
+    };
     match known.iter().any(|known| known.eq_ignore_ascii_case(name)) {
         true => Ok(Instance::of(name)),
         false => Err(unknown(format!("no port is of network instance {name}"), &known)),
@@ -74,11 +86,17 @@ mod tests {
             settings.dpe.ports.iter_mut().for_each(|port| port.network_instance = name.map(str::to_owned));
         };
         all(&mut settings, Some("internet"));
-        assert_eq!(instance(&settings, None).unwrap(), Instance::DEFAULT);
+        assert_eq!(instance(&settings, None).unwrap(), Instance::of("internet"), "users are of no other");
         assert_eq!(instance(&settings, Some("Internet")).unwrap(), Instance::of("internet"));
         let error = instance(&settings, Some("intrnet")).unwrap_err().to_string();
         assert_eq!(error, "no port is of network instance intrnet; there are internet");
+        let mut ims = settings.dpe.ports.clone();
+        ims.iter_mut().for_each(|port| port.network_instance = Some("ims".to_owned()));
+        settings.dpe.ports.extend(ims);
+        let error = instance(&settings, None).unwrap_err().to_string();
+        assert!(error.ends_with("name the user's by --network-instance; there are ims, internet"), "{error}");
         all(&mut settings, None);
+        assert_eq!(instance(&settings, None).unwrap(), Instance::DEFAULT);
         let error = instance(&settings, Some("internet")).unwrap_err().to_string();
         assert!(error.ends_with("; there is none"), "{error}");
         let many: Vec<String> = (0..22).map(|number| number.to_string()).collect();
