@@ -36,7 +36,7 @@ enum Task {
     Status,
 }
 
-/// How the writer is, or was before it ended without a word.
+/// How the writer is, or was when it ended.
 #[derive(Serialize)]
 struct Told {
     #[serde(flatten)]
@@ -94,7 +94,7 @@ fn status(settings: &Settings) -> anyhow::Result<Option<Told>> {
     Ok(Some(Told { status: serde_json::from_slice(&told)?, running: is_running(settings), as_of }))
 }
 
-/// Whether the process is there that writes it. A crash leaves the file behind.
+/// Whether the process is there that writes it. The file outlives it, however it ends.
 fn is_running(settings: &Settings) -> bool {
     let absent = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused);
     UnixStream::connect(settings.control()).map_or_else(|error| !absent(error.kind()), |_| true)

@@ -77,10 +77,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Writes until nobody has records any more. How it went is then no longer how it is.
+    /// Writes until nobody has records any more. How it was then stays to be read: who looks sees whether a process is there.
     pub(super) fn run(mut self, kept: Kept) {
         self.write(&kept);
-        let _ = std::fs::remove_file(&self.status_file);
+        self.publish();
     }
 
     fn write(&mut self, kept: &Kept) {
@@ -186,14 +186,17 @@ impl Writer {
             with(status);
             status.lost = lost;
         });
-        let status = self.told.borrow().clone();
-        if status != before {
-            // Who asks while it is written sees the one before.
-            let temporary = self.status_file.with_extension("tmp");
-            let octets = serde_json::to_vec(&status).unwrap_or_default();
-            let _ = std::fs::write(&temporary, octets)
-                .and_then(|()| std::fs::rename(temporary, &self.status_file));
+        if *self.told.borrow() != before {
+            self.publish();
         }
+    }
+
+    /// Who asks while it is written sees the one before.
+    fn publish(&self) {
+        let temporary = self.status_file.with_extension("tmp");
+        let octets = serde_json::to_vec(&*self.told.borrow()).unwrap_or_default();
+        let _ =
+            std::fs::write(&temporary, octets).and_then(|()| std::fs::rename(temporary, &self.status_file));
     }
 }
 
@@ -346,6 +349,6 @@ mod tests {
         thread.join().unwrap();
         assert_eq!(serials(&folder), [1, 2, 3, 4]);
         assert_eq!(synced.load(Ordering::Relaxed), 2, "once before each file");
-        assert!(!status_file.exists(), "nobody writes any more");
+        assert!(is_told(), "what was known last stays to be read");
     }
 }
