@@ -91,7 +91,7 @@ impl Role {
     const fn farewell(self) -> Duration {
         match self {
             Self::Dpe => crate::dpe::FAREWELL.saturating_add(FAREWELL),
-            Self::Cpe => FAREWELL,
+            Self::Cpe => crate::cpe::FAREWELL.saturating_add(FAREWELL),
         }
     }
 }
@@ -169,7 +169,7 @@ impl Engine {
     async fn keep(mut self) -> anyhow::Result<()> {
         let name = self.role.name();
         let (mut pause, mut was_ready) = (PAUSE_FIRST, false);
-        while !self.told.borrow().contains(&self.role) {
+        while !self.is_over() {
             let mut child = self.command.spawn().with_context(|| format!("the {name} cannot be started"))?;
             say(&format!("up: {name} pid {}", child.id().unwrap_or_default()));
             let _ = self.tell.send(Event::Started(self.role)).await;
@@ -186,11 +186,19 @@ impl Engine {
             };
             was_ready |= words.await?;
             check(name, status, was_ready)?;
+            if self.is_over() {
+                break;
+            }
             pause = if started.elapsed() > SOUND { PAUSE_FIRST } else { (pause * 2).min(PAUSE_MOST) };
             tracing::warn!("the {name} ended ({status}); it starts again in {pause:?}");
             self.rest(pause).await;
         }
         Ok(())
+    }
+
+    /// Whether the node ends: an engine that has ended by itself, as it was told to by somebody else, is not started again to hear of it.
+    fn is_over(&self) -> bool {
+        !self.told.borrow().is_empty()
     }
 
     /// Before the next start, which who asks for one need not wait for.

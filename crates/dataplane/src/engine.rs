@@ -174,6 +174,8 @@ impl Engine {
             }
             // To build rules takes long: whoever has the engine does that, and calls `load`.
             Command::PutContent(_) => None,
+            // It is who serves the link that takes leave.
+            Command::Farewell { .. } => None,
             Command::GetStatistics => {
                 self.count();
                 None

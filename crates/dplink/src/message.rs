@@ -179,6 +179,11 @@ pub enum Command {
         /// Nothing moves: it is only said what would.
         is_dry: bool,
     },
+    /// Answers [`Notice::Farewell`]: all that was told has been read.
+    Farewell {
+        /// It outlives the CPE. Where its disk takes nothing, it does not yet.
+        is_kept: bool,
+    },
 }
 
 /// At which worker a session is.
@@ -321,6 +326,11 @@ pub enum Notice {
         /// What is to move, or one sentence for people why nothing can. Empty: workers are as even as they can be made.
         outcome: Result<Vec<Step>, String>,
     },
+    /// The DPE has been told to end, and is about to tell what all sessions have used ([`UsageCause::End`]). A CPE that is to end, too,
+    /// waits for that.
+    Leaving,
+    /// All is told; the DPE ends once it has been answered by [`Command::Farewell`].
+    Farewell,
 }
 
 /// What the data plane saw. Events are hints: they may be lost, counters may not.

@@ -55,7 +55,9 @@ impl Node {
             | Notice::Explanation { .. }
             | Notice::Placed { .. }
             | Notice::Balance { .. }
-            | Notice::Evening { .. } => {}
+            | Notice::Evening { .. }
+            | Notice::Leaving
+            | Notice::Farewell => {}
         }
     }
 

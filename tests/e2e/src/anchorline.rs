@@ -231,6 +231,24 @@ impl Node {
         Self::start_by(lab, self.config)
     }
 
+    /// Waits until `up` and both engines have ended, which nobody need have told to.
+    ///
+    /// # Errors
+    /// Where they do not.
+    pub fn wait_gone(&mut self, lab: &Lab) -> Result<()> {
+        self.process.wait_exit(END)?;
+        wait::until("both engines to end", END, || Ok(lab.upf.pids()?.is_empty().then_some(())))
+    }
+
+    /// The same, and starts it again.
+    ///
+    /// # Errors
+    /// Where they do not end, or it does not come up.
+    pub fn start_once_gone(mut self, lab: &Lab) -> Result<Self> {
+        self.wait_gone(lab)?;
+        Self::start_by(lab, self.config)
+    }
+
     /// Ends the node, which may have had something to complain of.
     ///
     /// # Errors
@@ -299,6 +317,19 @@ impl Ran {
     /// Where it does not in time.
     pub fn wait_for_line(&mut self, words: &str) -> Result<()> {
         self.process.wait_for_line(words, START).map(drop)
+    }
+
+    /// Bytes to its user that it was told of, by reports of the user plane; as it says in the end.
+    ///
+    /// # Errors
+    /// Where it has not said so.
+    pub fn reported_downlink_bytes(&self) -> Result<u64> {
+        let output = self.process.output()?;
+        let words = output
+            .lines()
+            .find_map(|line| line.split_once("as the UPF reports: ")?.1.split_once("down bytes "));
+        let bytes = words.and_then(|(_, rest)| rest.split(',').next()?.parse().ok());
+        bytes.with_context(|| format!("no word of reports: {}", command::last_lines(&output, 3)))
     }
 
     /// Its pid.

@@ -259,6 +259,21 @@ pub fn write_ran_dialect(dir: &Path, f_teid: FTeid, dialect: &str) -> Result<Pat
     write(dir, "ran.toml", &config.to_string())
 }
 
+/// Writes `ran.toml` into `dir`: the example, its users with a quota of so many bytes down, which is all that they get.
+///
+/// # Errors
+/// Where the example lacks what must change, or the file cannot be written.
+pub fn write_ran_quota(dir: &Path, bytes: u64) -> Result<PathBuf> {
+    let mut config: Table = example("ran.toml")?.parse()?;
+    // Its SMF charges online by the downlink alone.
+    set(&mut config, "smf", "dialect", "open5gs")?;
+    let ues = config.get_mut("ue").and_then(Value::as_array_mut).context("ran.toml has no [[ue]]")?;
+    for ue in ues.iter_mut().filter_map(Value::as_table_mut) {
+        ue.insert("report_after_bytes".into(), i64::try_from(bytes)?.into());
+    }
+    write(dir, "ran.toml", &config.to_string())
+}
+
 /// What the SMF has a user held to, and told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contract {

@@ -112,7 +112,7 @@ fn charged_though_the_dpe_dies(lab: &Lab) -> Result<()> {
 }
 
 /// All records, once there are any.
-fn first_records(node: &Node, folder: &Path) -> Result<Vec<Value>> {
+pub(crate) fn first_records(node: &Node, folder: &Path) -> Result<Vec<Value>> {
     wait::until("the file", Duration::from_secs(20), || {
         Ok(Some(records(node, folder, "_-_json.jsonl")?).filter(|records| !records.is_empty()))
     })

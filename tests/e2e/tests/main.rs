@@ -7,6 +7,7 @@ mod charging;
 mod content;
 mod dialects;
 mod ethernet;
+mod farewell;
 mod gateways;
 mod laboratory;
 mod messages;
@@ -55,6 +56,7 @@ fn main() -> Result<ExitCode> {
         predefined::TESTS,
         steering::TESTS,
         charging::TESTS,
+        farewell::TESTS,
         content::TESTS,
         requests::TESTS,
         programs::TESTS,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
 /// Commands and notices on their way, each.
@@ -29,27 +29,47 @@ pub(crate) enum Heard {
     Lost,
 }
 
+/// How the data plane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// There is no link to one; all that came by the last link was passed on.
+    Absent,
+    /// There is a link.
+    Here,
+    /// It has been told to end.
+    Leaving,
+}
+
 /// A task that keeps the link.
 pub(crate) struct Link {
     heard: mpsc::Receiver<Heard>,
+    peer: watch::Receiver<Peer>,
 }
 
 impl Link {
     /// Connects to the socket at `path`, now and for ever.
     pub(crate) fn start(path: PathBuf) -> Self {
         let (tell, heard) = mpsc::channel(AHEAD);
+        let (is, peer) = watch::channel(Peer::Absent);
         tokio::spawn(async move {
             while !tell.is_closed() {
                 if let Ok(socket) = UnixStream::connect(&path).await {
-                    if let Err(error) = converse(socket, &tell).await {
+                    is.send_replace(Peer::Here);
+                    if let Err(error) = converse(socket, &tell, &is).await {
                         tracing::warn!("the link to the data plane broke: {error:#}");
                     }
                     let _ = tell.send(Heard::Lost).await;
+                    is.send_replace(Peer::Absent);
                 }
                 sleep(PAUSE).await;
             }
         });
-        Self { heard }
+        Self { heard, peer }
+    }
+
+    /// How the data plane is, from now on.
+    pub(crate) fn peer(&self) -> watch::Receiver<Peer> {
+        self.peer.clone()
     }
 
     /// What happens next.
@@ -63,7 +83,11 @@ impl Link {
     }
 }
 
-async fn converse(socket: UnixStream, tell: &mpsc::Sender<Heard>) -> anyhow::Result<()> {
+async fn converse(
+    socket: UnixStream,
+    tell: &mpsc::Sender<Heard>,
+    is: &watch::Sender<Peer>,
+) -> anyhow::Result<()> {
     let (mut from, mut to) = socket.into_split();
     let (commands, mut queue) = mpsc::channel(AHEAD);
     let write = async {
@@ -87,6 +111,9 @@ async fn converse(socket: UnixStream, tell: &mpsc::Sender<Heard>) -> anyhow::Res
         let mut bytes = vec![0; 65_536];
         loop {
             while let Some(notice) = reader.take()? {
+                if notice == Notice::Leaving {
+                    is.send_replace(Peer::Leaving);
+                }
                 let heard = match notice {
                     hello @ Notice::Hello { .. } => Heard::Connected { hello, commands: commands.clone() },
                     notice => Heard::Notice(notice),

@@ -4,6 +4,7 @@
 pub(crate) mod charging;
 mod content;
 pub(crate) mod control;
+mod ending;
 pub(crate) mod endpoint;
 mod keeping;
 mod link;
@@ -23,6 +24,7 @@ use crate::settings::{Args, Settings, UnknownApplication, UnknownInstance};
 use anyhow::Context;
 use charging::Outbox;
 use config::NodeIdText;
+pub(crate) use ending::FAREWELL;
 use n4::{Config, Limits, Node};
 use nix::sys::socket::{setsockopt, sockopt};
 use pfcp::NodeId;
@@ -75,6 +77,7 @@ async fn serve(
         None => None,
     };
     let link = link::Link::start(settings.link());
+    let data_plane = link.peer();
     let content = content::watch(settings.content.as_ref(), Charged::of(settings)).map_err(exit::unusable)?;
     let control = control::Control::listen(&settings.control())?;
     let asker = control.asker();
@@ -101,7 +104,7 @@ async fn serve(
     tokio::select! {
         result = runtime.run() => result,
         () = endpoint => Ok(()),
-        () = crate::up::told_to_stop() => runtime.stopped(),
+        () = ending::told_to_stop(data_plane) => runtime.stopped(),
     }
 }
 

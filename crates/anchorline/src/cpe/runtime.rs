@@ -184,6 +184,7 @@ impl Runtime {
         let (mut next, mut taken) = (Some(heard), 0);
         while let Some(heard) = next {
             match heard {
+                Heard::Notice(Notice::Farewell) => self.farewell().await,
                 Heard::Notice(notice) => {
                     self.notice(&notice);
                     taken += sessions(&notice);
@@ -236,6 +237,14 @@ impl Runtime {
             _ => {}
         }
         self.input(Input::DataPath(notice));
+    }
+
+    /// The data plane has told all, and ends when it hears that this is kept.
+    async fn farewell(&mut self) {
+        self.carry_out().await;
+        let is_kept = !self.keeping.is_failing();
+        self.orders.give(Command::Farewell { is_kept }, |_| None);
+        self.send_commands();
     }
 
     /// What came before is done first: it was said to another link.

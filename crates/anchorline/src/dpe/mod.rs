@@ -24,7 +24,11 @@ use dplink::PortSteering;
 use host::Placement;
 pub(crate) use link::FAREWELL;
 use nix::sys::signal::{SigSet, Signal};
+use std::time::Duration;
 use steer::ExactRules;
+
+/// What comes within so long of the order to end is that order once more.
+const SAME_ORDER: Duration = Duration::from_secs(2);
 
 /// What is served.
 struct Served {
@@ -111,11 +115,17 @@ fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyh
         };
         tokio::select! {
             () = server.end() => end,
-            // Who is in a hurry asks again.
-            () = crate::up::told_to_stop() => end,
+            () = told_again() => end,
             () = workers.died() => anyhow::bail!("a worker stopped"),
         }
     })
+}
+
+/// Who is in a hurry asks again. Where all processes of a node are told to end, so does who supervises them, at once: that is the same
+/// order.
+async fn told_again() {
+    tokio::time::sleep(SAME_ORDER).await;
+    crate::up::told_to_stop().await;
 }
 
 fn eal_config(dpe: &DpeSettings) -> EalConfig {

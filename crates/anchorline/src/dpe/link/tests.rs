@@ -1,8 +1,11 @@
-//! Whoever is told without having asked keeps up, or is told later.
+//! Whoever is told without having asked keeps up, or is told later; and the last words.
 
 use super::super::room::Silence;
+use super::ending::Heard as Last;
 use super::*;
 use dataplane::Worker;
+use std::future::pending;
+use tokio::time::sleep;
 
 /// A server without a port, its worker, and where it listens.
 struct Lab {
@@ -57,4 +60,38 @@ async fn what_can_be_told_later_is_not_asked_for_while_the_control_plane_is_behi
     assert!(lab.asks());
     lab.server.close(1);
     assert!(!lab.asks());
+}
+
+/// What becomes of the last words, where the control plane answers so once they are said, or hangs up.
+async fn last_words(answer: Option<Command>) -> Last {
+    let mut lab = Lab::new();
+    let (mut notices, tell) = (lab.connect(1), lab.server.tell.clone());
+    lab.server.in_control = Some(1);
+    let Lab { server, worker, .. } = &mut lab;
+    let works = async {
+        loop {
+            worker.turn(1);
+            sleep(POLL).await;
+        }
+    };
+    let hears = async {
+        assert_eq!(notices.recv().await, Some(Notice::Leaving), "it is the first to be said");
+        while notices.recv().await != Some(Notice::Farewell) {}
+        tell.send((2, Some(Command::Farewell { is_kept: true }))).await.unwrap();
+        tell.send((1, answer)).await.unwrap();
+        pending().await
+    };
+    tokio::select! {
+        last = server.last_words() => last,
+        last = works => last,
+        last = hears => last,
+    }
+}
+
+#[tokio::test]
+async fn only_who_says_so_has_heard_what_all_sessions_have_used() {
+    assert_eq!(last_words(Some(Command::Farewell { is_kept: true })).await, Last::Kept);
+    assert_eq!(last_words(Some(Command::Farewell { is_kept: false })).await, Last::Unkept);
+    assert_eq!(last_words(None).await, Last::Unconfirmed);
+    assert_eq!(Lab::new().server.last_words().await, Last::ByNobody);
 }
