@@ -139,6 +139,7 @@ impl<P: Port> Worker<P> {
 
     pub(crate) fn turn_traced(&mut self, now_ns: u64, trace: Option<&mut Vec<Hop>>) -> usize {
         self.state.set_time(now_ns);
+        self.state.end_watches();
         let is_shared = self.state.steering.is_shared();
         let began = if is_shared { (self.clock)() } else { 0 };
         self.obey();

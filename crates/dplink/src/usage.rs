@@ -29,6 +29,8 @@ pub struct UsageCounts {
     pub first_packet_age_ms: Option<u64>,
     /// How long ago the last packet came, when this was told; `None` without packets.
     pub last_packet_age_ms: Option<u64>,
+    /// How long there was traffic, up to the URR's inactivity detection time after each packet; `None` without such a time.
+    pub active_ms: Option<u64>,
 }
 
 /// Why usage is told.

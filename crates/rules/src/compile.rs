@@ -17,6 +17,7 @@ use ipnet::{IpNet, Ipv6Net};
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU32;
 use steps::Steps;
 
 /// From or to the user.
@@ -209,6 +210,8 @@ pub struct Usage {
     pub start_of_traffic: Option<u32>,
     /// Count packets that QoS enforcement drops, too.
     pub before_qos: bool,
+    /// Measure how long there is traffic, up to so long after each packet (TS 29.244 5.2.2.2).
+    pub inactivity_detection_s: Option<NonZeroU32>,
     /// Count nothing.
     pub inactive: bool,
 }
@@ -350,6 +353,7 @@ fn usage(urr: &Urr) -> Usage {
         dropped_downlink: urr.dropped_downlink.unwrap_or_default(),
         start_of_traffic: starts.then_some(urr.starts_awaited),
         before_qos: urr.before_qos,
+        inactivity_detection_s: urr.inactivity_detection_time_s.and_then(NonZeroU32::new),
         inactive: urr.inactive,
     }
 }

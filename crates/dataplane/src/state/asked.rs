@@ -1,6 +1,7 @@
 //! What URRs with limits have besides their counts: thresholds to tell of, quotas to hold.
 
 use super::account::Count;
+use super::active::Active;
 use dplink::UsageCause;
 use rules::{DroppedDownlink, Usage, Volume};
 use std::num::NonZeroU32;
@@ -27,6 +28,8 @@ pub(super) struct Asked {
     quota: Option<Box<Bound>>,
     /// `None` where nobody wants to hear of what is dropped.
     drops: Option<Box<Drops>>,
+    /// `None` where time goes on without packets, too.
+    pub(super) active: Option<Box<Active>>,
     grant: u32,
     /// Which start of traffic is waited for, if any.
     awaited: Option<u32>,
@@ -40,7 +43,8 @@ impl Asked {
     pub(super) fn heap_bytes(&self) -> usize {
         let bounds = self.threshold.iter().chain(&self.quota).count();
         let drops = self.drops.iter().count();
-        size_of::<Self>() + bounds * size_of::<Bound>() + drops * size_of::<Drops>()
+        let active = self.active.iter().count() * size_of::<Active>();
+        size_of::<Self>() + bounds * size_of::<Bound>() + drops * size_of::<Drops>() + active
     }
 
     /// `None` where a URR asks for nothing.
@@ -51,6 +55,7 @@ impl Asked {
             quota_told: false,
             quota,
             drops: Drops::new(usage.dropped_downlink),
+            active: active(usage),
             grant: usage.quota_grant,
             awaited: usage.start_of_traffic,
             start_told: false,
@@ -59,15 +64,21 @@ impl Asked {
         let is_any = asked.threshold.is_some()
             || asked.quota.is_some()
             || asked.drops.is_some()
+            || asked.active.is_some()
             || asked.awaited.is_some();
         is_any.then(|| Box::new(asked))
     }
 
     /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
-    pub(super) fn carry(&mut self, old: &Self, count: &Count) {
+    pub(super) fn carry(&mut self, old: &Self, count: &Count, (now_ns, counted_ns): (u64, Option<u64>)) {
         self.told = old.told;
         if let (Some(drops), Some(old)) = (&mut self.drops, &old.drops) {
             drops.carry(old);
+        }
+        match (&mut self.active, &old.active) {
+            (Some(active), Some(old)) => active.carry(old, now_ns, counted_ns),
+            (Some(active), None) => active.begin(now_ns, counted_ns),
+            (None, _) => {}
         }
         self.start_told = old.start_told && old.awaited == self.awaited;
         let same = limits(&self.threshold) == limits(&old.threshold);
@@ -78,11 +89,17 @@ impl Asked {
     }
 
     /// Limits count from now.
-    pub(super) fn begin(&mut self, count: &Count) {
+    pub(super) fn begin(&mut self, count: &Count, (now_ns, counted_ns): (u64, Option<u64>)) {
+        self.active.iter_mut().for_each(|active| active.begin(now_ns, counted_ns));
         for bound in self.threshold.iter_mut().chain(&mut self.quota) {
             bound.begin(count);
         }
         self.quota_told = false;
+    }
+
+    /// Whether no packet may pass without a look: none would know how long there was none before.
+    pub(super) fn looks_at_all(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| !active.is_unseen())
     }
 
     pub(super) fn is_start_due(&self) -> bool {
@@ -164,6 +181,12 @@ impl Asked {
         }
         true
     }
+}
+
+/// Where no packet may pass by these rules, none keeps time going.
+fn active(usage: &Usage) -> Option<Box<Active>> {
+    let gap_s = usage.inactivity_detection_s?;
+    Some(Active::new(gap_s.get(), usage.inactive || usage.quota.total == Some(0)))
 }
 
 /// Limits that count from some time on. By itself: most URRs have one kind or none.

@@ -1,6 +1,7 @@
 //! What a worker knows: everything its nodes read and write besides the packets.
 
 mod account;
+mod active;
 mod apart;
 mod asked;
 mod beyond;
@@ -52,6 +53,7 @@ mod telling;
 mod treatment;
 mod usage;
 mod waiting;
+mod watches;
 
 pub(crate) use account::{Account, Count, Moment, Pace, Rate, Tally};
 pub(crate) use apart::Apart;
@@ -103,6 +105,7 @@ use rules::{Instance, Interface};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use telling::LATE_MAX;
+use watches::Watches;
 
 /// Most events noted between two turns of the control side; later ones are lost, unless they are noted again.
 const EVENTS_MAX: usize = 64;
@@ -150,6 +153,8 @@ pub(crate) struct State {
     split: u32,
     /// Accounts whose thresholds were crossed again too soon.
     late: VecDeque<(SessionIndex, u16)>,
+    /// Accounts whose packets pass without a look for a time.
+    watches: Watches,
     /// A session that another worker is about to give.
     expected: Option<Expected>,
     /// A session that is about to go to another worker, where it has rules for applications.
@@ -219,6 +224,7 @@ impl State {
             let_out: 0,
             split: 0,
             late: VecDeque::with_capacity(LATE_MAX),
+            watches: Watches::new(limits.sessions),
             expected: None,
             leaving: None,
             content: Content::default(),

@@ -318,6 +318,7 @@ impl State {
         parcel.spent =
             Some(sessions.unpack((installation, seconds), place, |peer| Self::way(ports, routes, peer)));
         self.owe_late(expected.index);
+        self.look_again_at(expected.index);
         for connection in parcel.connections.drain(..) {
             self.connections.adopt(connection, self.now_ns);
         }

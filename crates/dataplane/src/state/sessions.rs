@@ -388,7 +388,7 @@ impl Sessions {
                 new.removed.push(before.counts(&count, now_ns));
                 continue;
             };
-            ledger.carry(before, &count);
+            ledger.carry(before, &count, now_ns);
             // Limits may have changed: the next packet is to be looked at.
             count.look_at_next();
             new.accounts[after].count = count;

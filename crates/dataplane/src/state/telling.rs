@@ -41,7 +41,12 @@ impl State {
     ) {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
         let now_ns = self.now_ns;
-        let due = self.sessions.with_ledger(at, |ledger, count| ledger.count(count, packets, now_ns));
+        let watches = &mut self.watches;
+        let due = self.sessions.with_ledger(at, |ledger, count| {
+            let due = ledger.count(count, packets, now_ns);
+            ledger.let_pass(count, (at, watches), now_ns);
+            due
+        });
         let Some(due) = due else { return };
         let (untold, start) = (due == Due { untold: true, ..Due::default() }, due.start.then(|| start(self)));
         if untold {

@@ -1,7 +1,10 @@
 //! What a URR has counted, and what is to be told of it. Looked at only when a count says so.
 
 use super::account::Count;
+use super::active::Active;
 use super::asked::{Asked, NEVER};
+use super::session::SessionIndex;
+use super::watches::Watches;
 use dplink::{Start, UsageCause, UsageCounts};
 use rules::{Direction, UrrId, Usage};
 use std::num::NonZeroU64;
@@ -64,12 +67,13 @@ impl Ledger {
     }
 
     /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
-    pub(crate) fn carry(&mut self, old: &Self, count: &Count) {
+    pub(crate) fn carry(&mut self, old: &Self, count: &Count, now_ns: u64) {
+        let times = (now_ns, old.last_ns(count, now_ns));
         (self.packets, self.told_units) = (old.packets, old.told_units);
         self.first_ns = old.first_ns;
         match (&mut self.asked, &old.asked) {
-            (Some(asked), Some(old)) => asked.carry(old, count),
-            (Some(asked), None) => asked.begin(count),
+            (Some(asked), Some(old)) => asked.carry(old, count, times),
+            (Some(asked), None) => asked.begin(count, times),
             (None, _) => {}
         }
     }
@@ -102,6 +106,8 @@ impl Ledger {
         now_ns: u64,
     ) -> Due {
         self.fold(count);
+        let last_ns = self.last_ns(count, now_ns);
+        self.active_mut().into_iter().for_each(|active| active.pass(now_ns, last_ns));
         count.put(direction, packets, now_ns);
         self.first_ns.get_or_insert(NonZeroU64::new(now_ns).unwrap_or(NonZeroU64::MIN));
         let due = Due {
@@ -112,6 +118,43 @@ impl Ledger {
         };
         count.allow(self.left(count));
         due
+    }
+
+    /// Where the time without packets is measured, they may pass without a look for a while.
+    pub(crate) fn let_pass(
+        &mut self,
+        count: &mut Count,
+        (at, watches): ((SessionIndex, u16), &mut Watches),
+        now_ns: u64,
+    ) {
+        if let Some(active) = self.active_mut() {
+            active.let_pass(at, watches, now_ns);
+            count.allow(self.left(count));
+        }
+    }
+
+    /// The next packet is looked at, where they passed without one until then, or `None` whenever that was to be.
+    pub(crate) fn look_again(&mut self, count: &mut Count, until_ns: Option<u64>, now_ns: u64) {
+        let last_ns = self.last_ns(count, now_ns);
+        if self.active_mut().is_some_and(|active| active.look_again(until_ns, last_ns)) {
+            count.look_at_next();
+        }
+    }
+
+    fn active_mut(&mut self) -> Option<&mut Active> {
+        self.asked.as_mut()?.active.as_deref_mut()
+    }
+
+    /// When the last packet was counted: of one and the same, it is the same whenever it is asked.
+    fn last_ns(&self, count: &Count, now_ns: u64) -> Option<u64> {
+        let age = count.age(now_ns, self.all_packets(count).map(|packets| packets > 0))?;
+        Some((now_ns >> Count::TICK_SHIFT).saturating_sub(age.into()) << Count::TICK_SHIFT)
+    }
+
+    /// By [`Direction`].
+    fn all_packets(&self, count: &Count) -> [u64; 2] {
+        let since = count.packets().map(u64::from);
+        [self.packets[0] + since[0], self.packets[1] + since[1]]
     }
 
     /// A packet that was counted has not left. Whether the count wants a look earlier than it had to is no matter.
@@ -201,10 +244,11 @@ impl Ledger {
     /// The counts as they are told.
     pub(crate) fn counts(&self, count: &Count, now_ns: u64) -> UsageCounts {
         let [dropped_packets, dropped_bytes] = self.asked.as_ref().map_or([0; 2], |asked| asked.dropped());
-        let packets = |direction: usize| self.packets[direction] + u64::from(count.packets()[direction]);
         let age_ms = |first: NonZeroU64| now_ns.saturating_sub(first.get()) / 1_000_000;
-        let (uplink_packets, downlink_packets) = (packets(0), packets(1));
+        let [uplink_packets, downlink_packets] = self.all_packets(count);
         let last_age = count.age(now_ns, [uplink_packets, downlink_packets].map(|packets| packets > 0));
+        let active = self.asked.as_ref().and_then(|asked| asked.active.as_ref());
+        let active_ns = active.map(|active| active.total_ns(now_ns, self.last_ns(count, now_ns)));
         let [uplink_bytes, downlink_bytes] = count.bytes();
         UsageCounts {
             urr: self.urr,
@@ -216,6 +260,7 @@ impl Ledger {
             dropped_downlink_bytes: dropped_bytes,
             first_packet_age_ms: self.first_ns.map(age_ms),
             last_packet_age_ms: last_age.map(|ticks| (u64::from(ticks) << Count::TICK_SHIFT) / 1_000_000),
+            active_ms: active_ns.map(|active_ns| active_ns / 1_000_000),
         }
     }
 
@@ -227,7 +272,7 @@ impl Ledger {
 
     /// Bytes that may be counted before the next look: the first packet is to be looked at.
     fn left(&self, count: &Count) -> u32 {
-        if self.first_ns.is_none() {
+        if self.first_ns.is_none() || self.asks(Asked::looks_at_all) {
             return 0;
         }
         let nearest = self.asked.as_ref().map_or(NEVER, |asked| asked.left(count, !self.is_late));
@@ -265,6 +310,7 @@ mod tests {
             dropped_downlink: DroppedDownlink::default(),
             start_of_traffic: None,
             before_qos: false,
+            inactivity_detection_s: None,
             inactive: false,
         })
     }

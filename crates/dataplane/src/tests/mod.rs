@@ -1,5 +1,6 @@
 //! A worker and its engine together.
 
+mod active;
 mod answers;
 mod begun_anew;
 mod classes;

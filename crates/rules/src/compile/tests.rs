@@ -277,6 +277,7 @@ fn usages_carry_what_the_data_plane_enforces() {
         triggers: Triggers::START_OF_TRAFFIC,
         starts_awaited: 5,
         before_qos: true,
+        inactivity_detection_time_s: Some(6),
         inactive: true,
         ..urr(1)
     }];
@@ -289,6 +290,7 @@ fn usages_carry_what_the_data_plane_enforces() {
         dropped_downlink: DroppedDownlink { packets: Some(4), bytes: None },
         start_of_traffic: Some(5),
         before_qos: true,
+        inactivity_detection_s: std::num::NonZeroU32::new(6),
         inactive: true,
     };
     assert_eq!(*compile(&rules).unwrap().usages, [expected]);

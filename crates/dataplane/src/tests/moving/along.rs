@@ -306,3 +306,26 @@ fn a_connection_with_the_portal_goes_on_where_its_session_goes() {
     let copies: u64 = team.workers.iter().map(|worker| worker.books().created).sum();
     assert_eq!(copies, 0, "nothing for the server");
 }
+
+/// Time without packets does not count, wherever the next one comes, whenever its session has moved (TS 29.244 5.2.2.2).
+#[test]
+fn time_with_traffic_goes_along() {
+    const TENTH_NS: u64 = 100_000_000;
+    let methods = rules::Methods { duration: true, ..rules::Methods::default() };
+    let urr = Urr { id: UrrId(1), methods, inactivity_detection_time_s: Some(2), ..Urr::default() };
+    let mut rules = rules(S);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![urr.id].into());
+    rules.urrs = vec![urr];
+    for moved_after in [0, 5, 15, 25, 39] {
+        let mut team = with(2, S, rules.clone());
+        for _ in 0..6 {
+            team.receive(0, N6, &down(S, 1));
+            team.settle();
+            team.now_ns += moved_after * TENTH_NS;
+            team.carry(S, 1 - team.owner(S));
+            team.now_ns += (40 - moved_after) * TENTH_NS;
+        }
+        let active_ms = team.usage(S)[0].active_ms.unwrap();
+        assert!(active_ms.abs_diff(12_000) <= 20, "{active_ms} ms, moved after {moved_after} tenths");
+    }
+}
