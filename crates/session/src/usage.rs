@@ -107,6 +107,8 @@ pub struct UrrUsage {
     pub sequence: u32,
     /// When the present measurement period began.
     pub period_ms: u64,
+    /// Time with traffic that the data plane told of last, in its present life; none without an inactivity detection time.
+    pub active_ms: u64,
     /// When the data plane last told counts.
     pub heard_ms: u64,
     /// Time runs: the first packet has come, or none is waited for.

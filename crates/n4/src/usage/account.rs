@@ -1,7 +1,7 @@
 //! What the data plane told, and time that passed.
 
+use super::SILENCE;
 use super::due::is_held;
-use super::{SILENCE, ms};
 use dplink::UsageCounts;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Urr};
@@ -40,7 +40,7 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     };
     // The data plane counts less than before: it has lost the session in between, and counts anew.
     if !(usage.base + engines).is_at_least(usage.known.counts) {
-        usage.base = usage.known.counts;
+        count_anew(usage);
     }
     let is_more = usage.base + engines != usage.known.counts;
     usage.known.counts = usage.base + engines;
@@ -51,7 +51,6 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     usage.first_untold_ms = usage.first_untold_ms.or(first);
     let last = told.last_packet_age_ms.map(moment);
     if is_more && last > usage.last_packet_ms {
-        resume(usage, urr, last.unwrap_or(now));
         usage.last_packet_ms = last;
         // What passed before the data plane knew of the end of a quota does not bring it back.
         usage.fired &= if is_held(usage) { !Trigger::STOPT } else { !(Trigger::QUHTI | Trigger::STOPT) };
@@ -60,41 +59,50 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
         usage.is_running = true;
         usage.known.at_ms = first.min(now);
     }
+    hear_active(usage, urr, told.active_ms, now);
     elapse(usage, urr, now);
 }
 
-/// Time that stood still for want of packets goes on, as late as it may: with the last packet that was seen.
-fn resume(usage: &mut UrrUsage, urr: &Urr, last: u64) {
-    let Some(gap) = urr.inactivity_detection_time_s else { return };
-    if usage.last_packet_ms.is_none_or(|old| old + ms(gap) <= usage.known.at_ms) {
-        usage.known.at_ms = usage.known.at_ms.max(last);
+/// Where time without packets does not count, the data plane measures what does: only it knows of all gaps.
+fn hear_active(usage: &mut UrrUsage, urr: &Urr, told: Option<u64>, now: u64) {
+    let told = told.filter(|_| urr.inactivity_detection_time_s.is_some()).unwrap_or(0);
+    let more = told.saturating_sub(usage.active_ms);
+    usage.active_ms = told;
+    if urr.inactivity_detection_time_s.is_some() {
+        run(usage, urr, (more, now));
     }
 }
 
-/// Time has passed up to `now`. Where time without packets does not count, it is only known up to what the data plane
-/// told last; gaps between two packets that both came since it told before are taken for time with packets.
+/// Time has passed up to `now`. Where time without packets does not count, it is only known up to what the data plane told last.
 pub(super) fn elapse(usage: &mut UrrUsage, urr: &Urr, now: u64) {
-    let until = match urr.inactivity_detection_time_s {
-        Some(_) if usage.heard_ms < now => return,
-        Some(gap) => now.min(usage.last_packet_ms.map_or(0, |last| last + ms(gap))),
-        None => now,
-    };
+    if urr.inactivity_detection_time_s.is_none() {
+        run(usage, urr, (now.saturating_sub(usage.known.at_ms), now));
+    }
+}
+
+/// So much time is counted, if it runs at all, and is known of up to `now`.
+fn run(usage: &mut UrrUsage, urr: &Urr, (passed, now): (u64, u64)) {
     if usage.is_running && !urr.inactive && !usage.is_blocked {
-        usage.known.duration_ms += until.saturating_sub(usage.known.at_ms);
+        usage.known.duration_ms += passed;
     }
     usage.known.at_ms = usage.known.at_ms.max(now);
 }
 
+/// The data plane counts from zero, and what is known is what it counted before.
+fn count_anew(usage: &mut UrrUsage) {
+    (usage.base, usage.active_ms) = (usage.known.counts, 0);
+}
+
 /// The data plane has forgotten the session: should it get it again, it counts anew.
 pub(crate) fn begin_anew(record: &mut UsageRecord) {
-    record.urrs.iter_mut().for_each(|usage| usage.base = usage.known.counts);
+    record.urrs.iter_mut().for_each(count_anew);
 }
 
 /// The last counts of URRs that the data plane has forgotten: should it get them again, it counts anew.
 pub(crate) fn hear_last(record: &mut UsageRecord, rules: &Rules, told: &[UsageCounts], now: u64) {
     hear(record, rules, told, now);
     let forgotten = record.urrs.iter_mut().filter(|usage| told.iter().any(|told| told.urr == usage.urr));
-    forgotten.for_each(|usage| usage.base = usage.known.counts);
+    forgotten.for_each(count_anew);
 }
 
 /// Whether the data plane has told any counts of this life of it, or the one before.

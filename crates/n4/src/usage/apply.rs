@@ -69,7 +69,7 @@ pub(crate) fn apply(
     clock: Clock,
 ) {
     let now = clock.now_ms;
-    record.urrs.iter_mut().zip(&before.urrs).for_each(|(usage, urr)| elapse(usage, urr, now));
+    record.urrs.iter_mut().zip(&before.urrs).for_each(|(usage, urr)| pass(usage, (urr, after), now));
     for (usage, urr) in record.urrs.iter_mut().zip(&before.urrs) {
         let then = after.urrs.iter().find(|then| then.id == urr.id);
         then.into_iter().for_each(|then| change_methods(usage, urr.methods, then.methods));
@@ -93,6 +93,15 @@ pub(crate) fn apply(
     if let Some(timer_s) = silence {
         let timer = Inactivity { timer_s, active_ms: now, heard_ms: now, is_reported: false };
         record.inactivity = Some(timer).filter(|timer| timer.timer_s > 0);
+    }
+}
+
+/// Time has passed under the rules before. From now on it may go on without packets, too: then what did not count does not count now.
+fn pass(usage: &mut UrrUsage, (urr, after): (&Urr, &Rules), now: u64) {
+    elapse(usage, urr, now);
+    let goes_on = |it: &Urr| it.id == urr.id && it.inactivity_detection_time_s.is_none();
+    if urr.inactivity_detection_time_s.is_some() && after.urrs.iter().any(goes_on) {
+        (usage.known.at_ms, usage.active_ms) = (now, 0);
     }
 }
 
@@ -188,6 +197,7 @@ fn has_start(usage: &UrrUsage, urr: &Urr) -> bool {
 fn begin(usage: &mut UrrUsage, urr: &Urr, now: u64) {
     let at = Used { at_ms: now, ..usage.known };
     let (due, stops) = if has_start(usage, urr) { (Trigger::START, usage.stops) } else { (0, 0) };
-    let counted = UrrUsage { base: usage.base, known: at, reported: at, granted: at, ..fresh(urr, now) };
+    let (base, active_ms) = (usage.base, usage.active_ms);
+    let counted = UrrUsage { base, active_ms, known: at, reported: at, granted: at, ..fresh(urr, now) };
     *usage = UrrUsage { due, fired: due, stops, ..counted };
 }

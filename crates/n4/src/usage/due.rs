@@ -177,10 +177,17 @@ impl<'a> Look<'a> {
         let heard = self.usage.heard_ms;
         match (self.usage.is_running, self.urr.inactivity_detection_time_s) {
             (true, None) => self.has_come(self.now + left),
-            (true, Some(gap)) => self.is_known_at(heard + left.min(ms(gap).max(SHORTEST_GAP_MS))),
+            (true, Some(gap)) => self.is_known_at(heard + self.soonest(left, ms(gap))),
             (false, _) => self.is_known_at(heard.max(since.at_ms) + left),
         };
         false
+    }
+
+    /// How long after the data plane was heard so much more may have counted at the soonest. While there are no packets, that is not looked
+    /// for all the time.
+    fn soonest(&self, left_ms: u64, gap_ms: u64) -> u64 {
+        let is_silent = self.usage.last_packet_ms.is_none_or(|last| last + gap_ms <= self.usage.heard_ms);
+        if is_silent { left_ms.max(SHORTEST_GAP_MS) } else { left_ms }
     }
 
     /// The data plane tells of these itself; but what it told may have been lost with this process or the link.

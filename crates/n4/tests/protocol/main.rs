@@ -90,6 +90,7 @@ mod sweeps;
 mod turns;
 mod unkept;
 mod usage;
+mod usage_gaps;
 mod usage_lives;
 mod usage_monitored;
 mod usage_quotas;

@@ -4,6 +4,7 @@ use dplink::{Desired, Notice, UsageCause, UsageCounts};
 use machine::Time;
 use rules::{Seid, Triggers, Urr, UrrId, Volume};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// One URR as it is counted.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct Counter {
     /// Since it was told last.
     first: Option<Time>,
     last: Option<Time>,
+    /// Time with traffic, up to when it was reckoned last.
+    active: (Duration, Time),
     /// Bytes each way when a threshold or a quota began to count.
     threshold_from: (u64, u64),
     /// Of the threshold, before any of this.
@@ -32,13 +35,21 @@ pub struct Plane {
     pub sessions: BTreeMap<Seid, BTreeMap<UrrId, Counter>>,
     /// All that was ever counted, whatever became of it: bytes from and to the user.
     pub counted: BTreeMap<UrrId, (u64, u64)>,
+    /// How often it was asked.
+    pub asked: usize,
     /// Of it, what the node was told.
     pub told: BTreeMap<UrrId, (u64, u64)>,
 }
 
 impl Default for Plane {
     fn default() -> Self {
-        Self { epoch: 1, sessions: BTreeMap::new(), counted: BTreeMap::new(), told: BTreeMap::new() }
+        Self {
+            epoch: 1,
+            sessions: BTreeMap::new(),
+            counted: BTreeMap::new(),
+            asked: 0,
+            told: BTreeMap::new(),
+        }
     }
 }
 
@@ -50,7 +61,7 @@ fn reaches(limit: Volume, (uplink, downlink): (u64, u64)) -> bool {
 }
 
 impl Counter {
-    fn new(rule: Urr) -> Self {
+    fn new(rule: Urr, now: Time) -> Self {
         let zero = (0, 0);
         let passed = rule.threshold_passed.unwrap_or_default();
         let passed = (passed.uplink.unwrap_or(0), passed.downlink.unwrap_or(0));
@@ -61,6 +72,7 @@ impl Counter {
             packets: zero,
             first: None,
             last: None,
+            active: (Duration::ZERO, now),
             threshold_from: zero,
             passed,
             quota_from: zero,
@@ -88,8 +100,19 @@ impl Counter {
             downlink_packets: self.packets.1,
             first_packet_age_ms: age(self.first),
             last_packet_age_ms: age(self.last),
+            active_ms: self.rule.inactivity_detection_time_s.map(|_| self.active(now).as_millis() as u64),
             ..UsageCounts::default()
         }
+    }
+
+    fn active(&self, now: Time) -> Duration {
+        let (so_far, from) = self.active;
+        let gap = Duration::from_secs(self.rule.inactivity_detection_time_s.unwrap_or(0).into());
+        let more = self.last.map_or(Duration::ZERO, |last| {
+            let ends = (now - last).saturating_sub(gap);
+            (now - from).saturating_sub(ends)
+        });
+        so_far + more
     }
 
     /// Nothing passes without quota, or a PDR.
@@ -123,6 +146,7 @@ impl Counter {
         let mut causes: Vec<UsageCause> = self.start().into_iter().collect();
         (self.uplink, self.downlink) = (self.uplink + uplink, self.downlink + downlink);
         self.packets = (self.packets.0 + u64::from(uplink > 0), self.packets.1 + u64::from(downlink > 0));
+        self.active = (self.active(now), now);
         (self.first, self.last) = (self.first.or(Some(now)), Some(now));
         let since = self.since(self.threshold_from);
         let since = (since.0 + self.passed.0, since.1 + self.passed.1);
@@ -137,7 +161,10 @@ impl Counter {
         causes
     }
 
-    fn change(&mut self, rule: &Urr) {
+    fn change(&mut self, rule: &Urr, now: Time) {
+        let goes_on =
+            self.rule.inactivity_detection_time_s.is_some() && rule.inactivity_detection_time_s.is_some();
+        self.active = (if goes_on { self.active(now) } else { Duration::ZERO }, now);
         if self.rule.quota_grant != rule.quota_grant {
             self.quota_from = (self.uplink, self.downlink);
             self.is_exhausted = false;
@@ -156,8 +183,8 @@ impl Plane {
     pub fn put(&mut self, desired: &Desired, now: Time) -> Vec<UsageCounts> {
         let counters = self.sessions.entry(desired.session).or_default();
         for rule in &desired.rules.urrs {
-            let counter = counters.entry(rule.id).or_insert_with(|| Counter::new(rule.clone()));
-            counter.change(rule);
+            let counter = counters.entry(rule.id).or_insert_with(|| Counter::new(rule.clone(), now));
+            counter.change(rule, now);
             counter.is_named = desired.rules.pdrs.iter().any(|pdr| pdr.urrs.contains(&rule.id));
         }
         let stays = |id: &UrrId| desired.rules.urrs.iter().any(|rule| rule.id == *id);
@@ -176,6 +203,7 @@ impl Plane {
         urrs: &[UrrId],
         (token, is_reported, now): (u64, bool, Time),
     ) -> Option<Notice> {
+        self.asked += 1;
         let counters = self.sessions.get_mut(&session).into_iter().flatten();
         let mut counts = vec![];
         for (_, counter) in counters.filter(|(id, _)| urrs.is_empty() || urrs.contains(id)) {
@@ -247,6 +275,7 @@ impl Plane {
             epoch: self.epoch + 1,
             sessions: BTreeMap::new(),
             counted: self.told.clone(),
+            asked: self.asked,
             told: self.told.clone(),
         }
     }
