@@ -197,7 +197,7 @@ impl Rack {
                 // In turns: a user whose flows all came at once would have more than its share of a worker.
                 let turn = |next: u64| {
                     let (turn, active) = (u32::try_from(next / 2).ok()?, *active);
-                    Some((turn % active * *flows_per_user + turn / active, next % 2 == 0))
+                    Some((turn % active * *flows_per_user + turn / active, next.is_multiple_of(2)))
                 };
                 let met = next.and_then(turn);
                 let drawn = |packets: &mut Packets| {

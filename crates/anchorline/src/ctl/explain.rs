@@ -6,6 +6,7 @@ use super::packet::{protocol_name, with_port};
 use super::values::{self, End, Protocol};
 use crate::settings::Settings;
 use anyhow::{Context, ensure};
+use charging::OWN_METERS;
 use dplink::{
     ExplainedAction, ExplainedApplication, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr,
     Explanation, Outcome, Question,
@@ -288,8 +289,10 @@ fn rate(qer: &ExplainedQer, is_down: bool) -> String {
 
 fn usage(urr: &ExplainedUrr) -> String {
     let quota = if urr.is_used_up { "; its quota is used up" } else { "" };
+    // Control planes leave the highest bit 0 (TS 29.244 8.2.54).
+    let whose = if urr.urr.0 >= OWN_METERS { "a meter of this node, " } else { "" };
     format!(
-        "{} counts it, after {} bytes up and {} bytes down{quota}",
+        "{whose}{} counts it, after {} bytes up and {} bytes down{quota}",
         urr.urr, urr.uplink_bytes, urr.downlink_bytes
     )
 }

@@ -97,6 +97,7 @@ mod tests {
         Ledger::new(&Usage {
             urr: UrrId(1),
             threshold: Volume::default(),
+            threshold_passed: Volume::default(),
             quota: Volume::default(),
             quota_grant: 0,
             dropped_downlink: DroppedDownlink::default(),
