@@ -205,6 +205,17 @@ impl Node {
         })
     }
 
+    /// Waits until all workers have content rules.
+    ///
+    /// # Errors
+    /// Where they get none.
+    pub fn wait_content(&self) -> Result<()> {
+        wait::until("the content rules to be in force", command::SHORT, || {
+            let has_rules = self.status()?.workers.iter().all(|worker| worker.content.revision != 0);
+            Ok(has_rules.then_some(()))
+        })
+    }
+
     /// Sends a signal to `up`.
     ///
     /// # Errors

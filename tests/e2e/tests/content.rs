@@ -52,9 +52,7 @@ fn services(lab: &Lab) -> Result<()> {
     let node = Node::start_by(lab, config)?;
     let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["no-ads", "slow-video"])?)?;
     node.wait_sessions(ran.sessions)?;
-    wait::until("the content rules to be in force", command::SHORT, || {
-        Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
-    })?;
+    node.wait_content()?;
     let files = lab.scratch.path();
     random_file(&files.join("file"), BYTES)?;
     // The host's own may be BBR, which takes loss for no reason to be slower, and a rate tells by loss alone.
@@ -136,9 +134,7 @@ fn portal(lab: &Lab) -> Result<()> {
     let rules = ["portal-for-ads", "captive", "no-games"];
     let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &rules)?)?;
     node.wait_sessions(ran.sessions)?;
-    wait::until("the content rules to be in force", command::SHORT, || {
-        Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
-    })?;
+    node.wait_content()?;
     let files = lab.scratch.path();
     random_file(&files.join("file"), 1_000)?;
     let _server = FileServer::start(&lab.dn, (SERVER, HTTP_PORT), files)?;
@@ -199,9 +195,7 @@ fn free(lab: &Lab) -> Result<()> {
     for other in ["blocked", "captive"] {
         let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["free-video", other])?)?;
         node.wait_sessions(ran.sessions)?;
-        wait::until("the content rules to be in force", command::SHORT, || {
-            Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
-        })?;
+        node.wait_content()?;
         for (scheme, port) in [("http", HTTP_PORT), ("https", TLS_PORT)] {
             let told = ask(lab, (scheme, "cdn.video.example", port), &SERVER.to_string())?;
             ensure!(told.exit == 0 && told.status == "200", "{other}, {scheme}: {told:?}");

@@ -102,9 +102,7 @@ impl Charged {
         let node = Node::start_by(lab, config)?;
         let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["one", "two"])?)?;
         node.wait_sessions(ran.sessions)?;
-        wait::until("the content rules to be in force", command::SHORT, || {
-            Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
-        })?;
+        node.wait_content()?;
         Ok(Self { node, ran, folder })
     }
 

@@ -84,28 +84,17 @@ impl Active {
 #[cfg(test)]
 mod tests {
     use super::super::account::Count;
-    use super::super::usage::Ledger;
+    use super::super::usage::{Ledger, UNASKED};
     use super::*;
     use proptest::prelude::*;
-    use rules::{Direction, DroppedDownlink, UrrId, Usage, Volume};
+    use rules::{Direction, Usage};
     use std::num::NonZeroU32;
 
     const S: u64 = 1_000_000_000;
     const AT: (SessionIndex, u16) = (SessionIndex(0), 0);
 
     fn ledger(gap_s: u32) -> Ledger {
-        Ledger::new(&Usage {
-            urr: UrrId(1),
-            threshold: Volume::default(),
-            threshold_passed: Volume::default(),
-            quota: Volume::default(),
-            quota_grant: 0,
-            dropped_downlink: DroppedDownlink::default(),
-            start_of_traffic: None,
-            before_qos: false,
-            inactivity_detection_s: NonZeroU32::new(gap_s),
-            inactive: false,
-        })
+        Ledger::new(&Usage { inactivity_detection_s: NonZeroU32::new(gap_s), ..UNASKED })
     }
 
     /// An account as a worker keeps it.

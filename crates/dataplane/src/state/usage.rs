@@ -294,25 +294,30 @@ fn untold_left(count: &Count) -> u64 {
     (UNTOLD_MAX - (uplink + downlink) % UNTOLD_MAX).max(UNTOLD_SLACK)
 }
 
+/// A URR that nobody asks about.
+#[cfg(test)]
+pub(super) const UNASKED: Usage = {
+    let none = rules::Volume { total: None, uplink: None, downlink: None };
+    Usage {
+        urr: UrrId(1),
+        threshold: none,
+        threshold_passed: none,
+        quota: none,
+        quota_grant: 0,
+        dropped_downlink: rules::DroppedDownlink { packets: None, bytes: None },
+        start_of_traffic: None,
+        before_qos: false,
+        inactivity_detection_s: None,
+        inactive: false,
+    }
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rules::{DroppedDownlink, Volume};
 
-    /// A URR that nobody asks about.
     fn unasked() -> Ledger {
-        Ledger::new(&Usage {
-            urr: UrrId(1),
-            threshold: Volume::default(),
-            threshold_passed: Volume::default(),
-            quota: Volume::default(),
-            quota_grant: 0,
-            dropped_downlink: DroppedDownlink::default(),
-            start_of_traffic: None,
-            before_qos: false,
-            inactivity_detection_s: None,
-            inactive: false,
-        })
+        Ledger::new(&UNASKED)
     }
 
     /// Packets both ways.

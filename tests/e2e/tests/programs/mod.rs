@@ -13,7 +13,7 @@ mod servers;
 use crate::Test;
 use anyhow::{Context, Result};
 use lab::anchorline::{Node, Ran};
-use lab::{Core, Lab, command, config, wait};
+use lab::{Core, Lab, config, wait};
 use ledger::Wire;
 use servers::Servers;
 use std::net::Ipv4Addr;
@@ -131,9 +131,7 @@ fn run(lab: &Lab, by: By, traffic: Traffic) -> Result<()> {
     };
     let ran = Ran::run(lab, &config::write_ran_predefined(dir, &hosts)?)?;
     node.wait_sessions(ran.sessions)?;
-    wait::until("the content rules to be in force", command::SHORT, || {
-        Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
-    })?;
+    node.wait_content()?;
     let used = traffic(lab, &servers)?;
     ran.stop()?;
     node.wait_sessions(0)?;
