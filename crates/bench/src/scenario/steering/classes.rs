@@ -37,6 +37,12 @@ const TAIL: usize = 8;
 const TOS: usize = 15;
 const CHECKSUM: usize = 24;
 const QFI: usize = 56;
+/// Runs before any counts: flows are met in their classes, and a worker finds out in some hundred turns at a time, of which a run has
+/// few, how many packets of whoever has more than its share to drop.
+const SETTLING: u32 = 8;
+/// At least so many count, where they come within the patience.
+const COUNTED_MIN: u32 = 2;
+const PATIENCE: Duration = Duration::from_secs(5);
 /// A worker that was away for longer was interrupted by other programs, and the run does not count.
 const AWAY_US: u64 = 100;
 /// Latencies above this count as this.
@@ -117,7 +123,8 @@ pub(super) fn measure(
     let docks = formation.grounds.docks.first().context("no worker")?.clone();
     let worker = formation.workers.first_mut().context("no worker")?;
     let (mut found, mut runs, start) = ([Found::new(team.hz)?, Found::new(team.hz)?], [0, 0], Instant::now());
-    while start.elapsed() < duration || (runs[1] == 0 && start.elapsed() < duration * 4) {
+    let (mut settling, longest) = (SETTLING, duration.max(PATIENCE));
+    while start.elapsed() < duration || (runs[1] < COUNTED_MIN && start.elapsed() < longest) {
         let (due, first) = lay(overload, &nic, rack)?;
         let before = dropped(worker);
         let mut run = Run {
@@ -138,9 +145,12 @@ pub(super) fn measure(
         );
         run.back.into_iter().for_each(|mbuf| rack.put(mbuf));
         rack.replace(pool, dropped)?;
+        if settling > 0 {
+            settling -= 1;
+            continue;
+        }
         runs[usize::from(!was_away)] += 1;
-        if !was_away && runs[1] > 1 {
-            // The first that counts meets flows in their classes, and is not told.
+        if !was_away {
             first.iter().zip(run.waits).for_each(|(is_first, wait)| found[usize::from(!is_first)].take(wait));
         }
     }
