@@ -1,7 +1,7 @@
 //! Who is on the wire, and what a worker is configured with: the one file that knows rules.
 
 use crate::product::Population;
-use dataplane::{Config, Limits, PortConfig, Route};
+use dataplane::{Config, Crew, Lasting, Limits, PortConfig, Route};
 use packet::ethernet::MacAddress;
 use packet::{ipv4, udp};
 use rules::{
@@ -11,6 +11,9 @@ use rules::{
 };
 use std::net::Ipv4Addr;
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use steer::Matching;
 use traffic::{Endpoints, User, catalogue};
 
@@ -25,6 +28,8 @@ pub(crate) const ENDPOINTS: Endpoints = Endpoints {
     router: (MacAddress([2, 0, 0, 0, 6, 1]), Ipv4Addr::new(10, 50, 0, 1)),
 };
 
+/// Where every Linux has memory with names.
+const SHARED_MEMORY: &str = "/dev/shm";
 /// User number 0 has this address.
 const FIRST_USER: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
 /// The QoS flow of all users.
@@ -105,22 +110,34 @@ pub(crate) fn ports() -> Vec<PortConfig> {
     ports.into_iter().flatten().collect()
 }
 
+/// Counts lie in memory with a name, as those of a data plane do, which outlive it. These do not: the name is given up at once.
+fn lasting(limits: &Limits) -> Option<Arc<Lasting>> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let node = format!("anchorline-bench-{}", std::process::id());
+    let lasting =
+        Lasting::create(Path::new(SHARED_MEMORY), &node, NEXT.fetch_add(1, Ordering::Relaxed)).ok()?;
+    lasting.forget().ok()?;
+    lasting.has_room_for(&Crew::default(), limits).ok().map(|()| Arc::new(lasting))
+}
+
 /// A worker's configuration for these sessions.
 pub(crate) fn config(population: &Population) -> Config {
     let Population { sessions, pdrs, flows, .. } = *population;
     let route =
         Route { prefix: ipnet::Ipv4Net::default().into(), via: ENDPOINTS.router.1.into(), instance: None };
+    let limits = Limits {
+        sessions: sessions as usize,
+        // Memory for rules is given out in powers of two.
+        pdrs: sessions as usize * pdrs.next_power_of_two() as usize,
+        flows: flows as usize,
+        ..Limits::default()
+    };
     Config {
         ports: ports(),
         routes: vec![route],
         policies: vec![],
-        limits: Limits {
-            sessions: sessions as usize,
-            // Memory for rules is given out in powers of two.
-            pdrs: sessions as usize * pdrs.next_power_of_two() as usize,
-            flows: flows as usize,
-            ..Limits::default()
-        },
+        lasting: lasting(&limits),
+        limits,
         // Nobody would answer.
         echo: dataplane::Echo::OFF,
         resolvers: vec![],

@@ -1,11 +1,14 @@
 //! What a worker must know before the first packet.
 
+use crate::lasting::Lasting;
 use crate::side::Side;
 use crate::state::NoMemory;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use packet::ethernet::MacAddress;
 use rules::{BitRates, Instance, Interface};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Most ports of an engine.
 pub(crate) const PORTS_MAX: usize = 16;
@@ -280,6 +283,8 @@ pub struct Config {
     pub awaits_sessions: bool,
     /// Of hashes, so that nobody outside can aim at one place of a table.
     pub seed: u64,
+    /// Where what is counted lies, if it is to outlive the process.
+    pub lasting: Option<Arc<Lasting>>,
 }
 
 impl From<NoMemory> for ConfigError {
@@ -294,6 +299,14 @@ pub enum ConfigError {
     /// See [`Config::ports`].
     #[error("{0} ports are more than the {PORTS_MAX} an engine can have")]
     TooManyPorts(usize),
+    /// See [`Config::lasting`].
+    #[error("what is counted cannot lie in {}: {reason}", path.display())]
+    Lasting {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// No port reaches the next hop.
     #[error("route {0} goes via {1}, which is in the subnet of no port")]
     UnreachableNextHop(IpNet, IpAddr),

@@ -196,6 +196,7 @@ pub(crate) fn config() -> Config {
         awaits_sessions: false,
         epoch: 1,
         seed: 0,
+        lasting: None,
     }
 }
 

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 29;
+pub const VERSION: u16 = 30;
 
 /// Rules of a kind.
 const FEW: usize = 16;
@@ -329,8 +329,16 @@ pub enum Notice {
     /// The DPE has been told to end, and is about to tell what all sessions have used ([`UsageCause::End`]). A CPE that is to end, too,
     /// waits for that.
     Leaving,
-    /// All is told; the DPE ends once it has been answered by [`Command::Farewell`].
+    /// All is told; the DPE ends once it has been answered by [`Command::Farewell`]. Before [`Notice::Hello`]: all is told of a former
+    /// life, and the next, or the greeting, comes once that has been answered.
     Farewell,
+    /// What sessions had used when a former life of the DPE ended without a farewell. It comes before [`Notice::Hello`].
+    FormerUsage {
+        /// Which life.
+        epoch: u64,
+        /// By session; those of one behind one another as a rule, and the same URR's perhaps twice, of which more is right.
+        counts: Vec<(Seid, UsageCounts)>,
+    },
 }
 
 /// What the data plane saw. Events are hints: they may be lost, counters may not.

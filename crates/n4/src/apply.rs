@@ -35,6 +35,7 @@ impl Node {
             Notice::Removed { session, usage } => self.removed(*session, usage),
             Notice::Usage { session, cause, counts } => self.usage_told(*session, *cause, counts),
             Notice::InterimUsage { counts } => self.interim_told(counts),
+            Notice::FormerUsage { epoch, counts } => self.former_told(*epoch, counts),
             Notice::Macs { session, macs } => self.macs_told(*session, macs),
             Notice::Event(Event::ErrorIndication { teid, peer, towards }) => {
                 self.error_indication((*teid, *peer), *towards);

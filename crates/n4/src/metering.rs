@@ -257,6 +257,24 @@ impl Node {
         }
     }
 
+    /// A data plane that was killed left behind what sessions had used then. Nobody tells it again once we have confirmed that: it is in
+    /// the database as soon as the sessions rest. They are attended to when the next life of it greets.
+    pub(crate) fn former_told(&mut self, epoch: u64, told: &[(Seid, UsageCounts)]) {
+        let now_ms = self.wall_ms();
+        for of_one in told.chunk_by(|(one, _), (next, _)| one == next) {
+            let Some((seid, _)) = of_one.first() else { continue };
+            let Some(session) = self.sessions.get_mut(*seid) else { continue };
+            session.counted_by(epoch);
+            let SessionRecord { usage, rules, charging, .. } = &mut session.record;
+            for (_, counts) in of_one {
+                usage::hear_former(usage, rules, counts, now_ms);
+                offline::hear_former(charging, counts, now_ms);
+            }
+            session.is_to_be_kept = session.is_established();
+            self.sessions.rest(now_ms);
+        }
+    }
+
     /// The data plane tells which MAC addresses a session's frames come from.
     pub(crate) fn macs_told(&mut self, seid: Seid, macs: &[SeenMac]) {
         if let Some(session) = self.sessions.get_mut(seid) {

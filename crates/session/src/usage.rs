@@ -41,6 +41,11 @@ impl Counts {
             && self.uplink_packets >= other.uplink_packets
             && self.downlink_packets >= other.downlink_packets
     }
+
+    /// Whether some count is above the other's, and none below it.
+    pub fn is_more_than(self, other: Self) -> bool {
+        self.is_at_least(other) && self != other
+    }
 }
 
 impl Add for Counts {

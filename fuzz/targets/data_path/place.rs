@@ -96,5 +96,6 @@ pub fn config(setup: &Setup, changes: u8) -> Config {
         epoch: 1,
         awaits_sessions: false,
         seed: 1,
+        lasting: None,
     }
 }

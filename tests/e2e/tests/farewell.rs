@@ -1,4 +1,4 @@
-//! However a node is told to end, what users have used is reported and charged once, and no quota is given twice.
+//! However a node ends, told to or killed, what users have used is reported and charged once, and no quota is given twice.
 
 use crate::Test;
 use crate::charging::{first_records, sum};
@@ -17,6 +17,9 @@ pub(crate) const TESTS: &[Test] = &[
     }),
     ("nothing_used_is_lost_where_all_processes_are_told_to_end_at_once", Core::Engine, |lab| over(lab, all)),
     ("nothing_used_is_lost_where_the_supervisor_is_killed", Core::Engine, |lab| over(lab, supervisor)),
+    ("nothing_used_is_lost_where_the_data_plane_is_killed", Core::Engine, |lab| over(lab, data_plane_killed)),
+    ("nothing_used_is_lost_where_both_engines_are_killed", Core::Engine, |lab| over(lab, engines_killed)),
+    ("nothing_used_is_lost_where_all_processes_are_killed", Core::Engine, |lab| over(lab, all_killed)),
 ];
 
 const PINGS: u32 = 200;
@@ -26,7 +29,7 @@ const PING_BYTES: u64 = 20 + 8 + 56;
 const ANSWERS: u64 = 300;
 
 /// The user has a quota for what comes down, of a control plane that gives no more. Nothing but the end of the node makes the data plane
-/// tell what passed before it.
+/// tell what passed before it, if anything does: what it counted when it was killed its next life tells.
 fn over(lab: &Lab, end: fn(&Lab, Node) -> Result<Node>) -> Result<()> {
     let (node, folder) = Node::start_charging(lab, Driver::AfPacket)?;
     let mut ran = Ran::run(lab, &config::write_ran_quota(lab.dir.path(), ANSWERS * PING_BYTES)?)?;
@@ -75,5 +78,29 @@ fn supervisor(lab: &Lab, mut node: Node) -> Result<Node> {
         said.contains("charging: the node does not run; as of ") && said.contains(" records wait"),
         "{said}"
     );
+    node.start_once_gone(lab)
+}
+
+fn data_plane_killed(lab: &Lab, mut node: Node) -> Result<Node> {
+    let pid = node.kill(lab, Part::Dpe)?;
+    node.wait_restart(Part::Dpe, pid)?;
+    Ok(node)
+}
+
+/// Nobody is left who was told anything.
+fn engines_killed(lab: &Lab, mut node: Node) -> Result<Node> {
+    let old = [(Part::Cpe, node.kill(lab, Part::Cpe)?), (Part::Dpe, node.kill(lab, Part::Dpe)?)];
+    for (part, pid) in old {
+        node.wait_restart(part, pid)?;
+    }
+    Ok(node)
+}
+
+/// As `killall -9` does.
+fn all_killed(lab: &Lab, mut node: Node) -> Result<Node> {
+    let engines = [node.pid(Part::Dpe)?, node.pid(Part::Cpe)?];
+    node.signal(Signal::SIGKILL)?;
+    engines.into_iter().try_for_each(|pid| kill(pid, Signal::SIGKILL))?;
+    node.wait_gone(lab)?;
     node.start_once_gone(lab)
 }

@@ -46,6 +46,7 @@ pub fn plane_config() -> dataplane::Config {
         epoch: 1,
         awaits_sessions: false,
         seed: 0,
+        lasting: None,
     }
 }
 

@@ -25,6 +25,11 @@ pub(crate) enum Heard {
     },
     /// From the data plane.
     Notice(Notice),
+    /// The data plane has told all that it, or a former life of it, has to say, and waits for the answer.
+    Farewell {
+        /// Where that goes: there may be no greeting before it.
+        commands: mpsc::Sender<Command>,
+    },
     /// It broke.
     Lost,
 }
@@ -116,6 +121,7 @@ async fn converse(
                 }
                 let heard = match notice {
                     hello @ Notice::Hello { .. } => Heard::Connected { hello, commands: commands.clone() },
+                    Notice::Farewell => Heard::Farewell { commands: commands.clone() },
                     notice => Heard::Notice(notice),
                 };
                 tell.send(heard).await?;

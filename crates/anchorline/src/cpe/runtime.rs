@@ -23,7 +23,7 @@ use session::{Change, Store};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use waking::Wake;
 
@@ -184,7 +184,7 @@ impl Runtime {
         let (mut next, mut taken) = (Some(heard), 0);
         while let Some(heard) = next {
             match heard {
-                Heard::Notice(Notice::Farewell) => self.farewell().await,
+                Heard::Farewell { commands } => self.farewell(&commands).await,
                 Heard::Notice(notice) => {
                     self.notice(&notice);
                     taken += sessions(&notice);
@@ -239,12 +239,12 @@ impl Runtime {
         self.input(Input::DataPath(notice));
     }
 
-    /// The data plane has told all, and ends when it hears that this is kept.
-    async fn farewell(&mut self) {
+    /// The data plane has told all, and ends when it hears that this is kept; or of a former life of it, and then forgets that.
+    async fn farewell(&mut self, commands: &mpsc::Sender<Command>) {
         self.carry_out().await;
         let is_kept = !self.keeping.is_failing();
-        self.orders.give(Command::Farewell { is_kept }, |_| None);
-        self.send_commands();
+        // A link that is gone says so.
+        let _ = commands.send(Command::Farewell { is_kept }).await;
     }
 
     /// What came before is done first: it was said to another link.
@@ -272,6 +272,7 @@ impl Runtime {
                 self.input(Input::DataPathLost);
             }
             Heard::Notice(notice) => self.notice(&notice),
+            Heard::Farewell { commands } => self.farewell(&commands).await,
         }
     }
 
@@ -343,7 +344,7 @@ impl Runtime {
 /// How many sessions a notice is about, at most: each takes the node its time.
 fn sessions(notice: &Notice) -> usize {
     match notice {
-        Notice::InterimUsage { counts } => counts.len(),
+        Notice::InterimUsage { counts } | Notice::FormerUsage { counts, .. } => counts.len(),
         _ => 1,
     }
 }

@@ -1,6 +1,7 @@
 //! Serves the link to the control plane on a Unix socket: any number of connections, one of them in control.
 
 mod ending;
+mod former;
 mod looks;
 mod streams;
 #[cfg(test)]
@@ -8,12 +9,14 @@ mod tests;
 
 use super::content::{Builder, Built};
 use super::exact::{self, Directors};
+use super::lives::Lives;
 use super::taps::Taps;
 use super::watch::Watch;
 use crate::socket;
 use dataplane::{ChargingKey, ContentRules, Engine};
 use dplink::{Command, Notice, PortSteering, Role, WorkerIdle};
 pub(crate) use ending::FAREWELL;
+use former::Greeting;
 use looks::{is_a_look, marked};
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -83,9 +86,19 @@ pub(crate) struct Server {
     /// Ports' interfaces in the kernel.
     taps: Option<Taps>,
     watch: Watch,
+    /// What this life counts in, and what those before it have left.
+    lives: Lives,
+    /// Who has greeted and is yet to hear of those.
+    greeting: Option<Greeting>,
 }
 
 impl Server {
+    /// Tells the control plane what former lives have left, before anything else.
+    pub(crate) fn with_lives(mut self, lives: Lives) -> Self {
+        self.lives = lives;
+        self
+    }
+
     /// Has flows charged under these keys where their content rules say so.
     pub(crate) fn with_charged(mut self, charged: Vec<ChargingKey>) -> Self {
         self.charged = charged;
@@ -151,6 +164,8 @@ impl Server {
             charged: Vec::new(),
             taps: None,
             watch: Watch::new([]),
+            lives: Lives::default(),
+            greeting: None,
         })
     }
 
@@ -175,6 +190,7 @@ impl Server {
                 taps.exchange(&mut self.engine);
             }
             self.watch.look()?;
+            self.tell_former();
             self.tell_reports();
             // Who has just answered can be asked again.
             self.ask_interim();
@@ -216,6 +232,7 @@ impl Server {
             tracing::warn!("connection {id} was closed: it may not do what it asked for");
             return self.close(id);
         }
+        let Some(command) = self.hear_former(id, command) else { return };
         if let Command::PutContent(part) = command {
             if let Err(refused) = self.content.take(part) {
                 self.tell(id, refused);
@@ -345,6 +362,9 @@ impl Server {
         self.connections.remove(&id);
         self.askers.retain(|asker| *asker != id);
         self.engine.end_trace(id);
+        if self.greeting.take_if(|greeting| greeting.id == id).is_some() {
+            self.lives.rewind();
+        }
         if self.in_control == Some(id) {
             self.in_control = None;
             tracing::warn!("the control plane is gone; traffic goes on as it was told");

@@ -6,6 +6,7 @@ mod content;
 mod exact;
 mod idle;
 mod link;
+mod lives;
 pub(crate) mod numa;
 mod ports;
 mod queues;
@@ -39,6 +40,7 @@ struct Served {
     /// Ports' interfaces in the kernel.
     taps: Vec<taps::Tap>,
     watch: watch::Watch,
+    lives: lives::Lives,
 }
 
 /// Runs until told to stop.
@@ -55,16 +57,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     say_memory(eal, &placement, settings.dpe.huge_pages);
     let opened = ports::open(eal, &settings.dpe, &placement).map_err(exit::unusable)?;
     let taps = taps::Tap::open_all(&opened.configs).map_err(exit::unusable)?;
+    let (epoch, limits) = (rand::random(), limits(&settings));
+    let lives = lives::Lives::find(&settings.run_dir, epoch, (&opened.crew, &limits));
     let config = Config {
         ports: opened.configs,
         routes: settings.dpe.routes.clone(),
         policies: settings.dpe.policies.clone(),
-        limits: limits(&settings),
+        limits,
         echo: settings.dpe.echo,
         resolvers: settings.content.iter().flat_map(|content| content.resolvers.clone()).collect(),
-        epoch: rand::random(),
+        epoch,
         awaits_sessions: true,
         seed: rand::random(),
+        lasting: lives.own(),
     };
     let (engine, workers) = {
         let mut beside = numa::Beside::default();
@@ -77,7 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // After their threads have been started, who would inherit it.
     let _beside = numa::Beside::all_workers(&placement);
     let watch = watch::Watch::new(opened.watch);
-    let served = Served { engine, steering: opened.steering, exact: opened.exact, taps, watch };
+    let served = Served { engine, steering: opened.steering, exact: opened.exact, taps, watch, lives };
     let served = serve(&settings, served, &workers);
     workers.stop()?;
     // The AF_XDP driver keeps some packets when it closes; the kernel takes all memory back with the process.
@@ -100,13 +105,13 @@ fn start_eal(dpe: &DpeSettings, placement: &Placement) -> anyhow::Result<&'stati
 }
 
 fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyhow::Result<()> {
-    let Served { engine, steering, exact, taps, watch } = served;
+    let Served { engine, steering, exact, taps, watch, lives } = served;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
         let server = server.with_directors(exact::directors(exact)).with_idle(workers.idle().to_vec());
         let mut server = server.with_charged(settings.charged()).with_taps(taps::Taps::new(taps));
-        server = server.with_interim_usage(settings.dpe.interim_usage).with_watch(watch);
+        server = server.with_interim_usage(settings.dpe.interim_usage).with_watch(watch).with_lives(lives);
         crate::log::say("dpe: ready");
         let end = tokio::select! {
             result = server.serve() => result,

@@ -378,6 +378,7 @@ fn config(setup: &Setup) -> Config {
         awaits_sessions: false,
         epoch: 1,
         seed: 7,
+        lasting: None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::cost::{Cost, PARTS};
 use rules::{BitRates, Direction};
+use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 /// A time, as meters reckon it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -175,7 +176,7 @@ impl Rate {
 
 /// What was counted one way. Packets are folded into wider counts before they run over. Without room between it and what stands
 /// behind it, where packets find both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, Immutable, KnownLayout)]
 #[repr(C, packed(4))]
 pub(crate) struct Tally {
     /// And [`Tally::STOPPED`].
@@ -194,6 +195,10 @@ impl Tally {
 
     /// In `bytes`, which never reach it: a quota is used up, and whoever is to know has been told.
     const STOPPED: u64 = 1 << 63;
+
+    /// Packets that are folded together: between two looks come fewer, as those that pass unseen have no more than 2^32 bytes, and each
+    /// has 20 at least.
+    const FOLD: u32 = 1 << 31;
 
     /// Bytes that may be counted before somebody has to look.
     #[inline(always)]
@@ -243,11 +248,18 @@ impl Tally {
 pub(crate) struct Count {
     /// By [`Direction`].
     ways: [Tally; 2],
+    /// Packets of each way that are in its tally no more, in [`Tally::FOLD`].
+    folds: [u16; 2],
 }
 
 impl Count {
     /// Nothing counted yet, and the first packet is to be looked at.
-    pub(crate) const ZERO: Self = Self { ways: [Tally::ZERO; 2] };
+    pub(crate) const ZERO: Self = Self { ways: [Tally::ZERO; 2], folds: [0; 2] };
+
+    /// Of what there is by [`Direction`].
+    pub(super) const fn of(ways: [Tally; 2], folds: [u16; 2]) -> Self {
+        Self { ways, folds }
+    }
 
     /// Unit of the time of the last packet: about a millisecond; it runs over after 52 days.
     pub(crate) const TICK_SHIFT: u32 = 20;
@@ -257,14 +269,27 @@ impl Count {
         [self.ways[0].bytes & !Tally::STOPPED, self.ways[1].bytes & !Tally::STOPPED]
     }
 
-    /// By [`Direction`], since they were folded last.
-    pub(crate) const fn packets(&self) -> [u32; 2] {
-        [self.ways[0].packets, self.ways[1].packets]
+    /// By [`Direction`].
+    pub(crate) fn packets(&self) -> [u64; 2] {
+        let all = |way: usize| {
+            u64::from(self.folds[way]) * u64::from(Tally::FOLD) + u64::from(self.ways[way].packets)
+        };
+        [all(0), all(1)]
     }
 
-    /// Packets that were counted by [`Direction`], and are in no count from here on.
-    pub(crate) fn fold(&mut self) -> [u32; 2] {
-        self.ways.each_mut().map(|way| std::mem::take(&mut way.packets))
+    /// Packets that are in the tallies no more.
+    pub(super) const fn folds(&self) -> [u16; 2] {
+        self.folds
+    }
+
+    /// Makes room in the tallies.
+    pub(crate) fn fold(&mut self) {
+        for (way, folds) in self.ways.iter_mut().zip(&mut self.folds) {
+            if way.packets >= Tally::FOLD {
+                way.packets -= Tally::FOLD;
+                *folds += 1;
+            }
+        }
     }
 
     /// Counts a packet; false, and nothing counted, where it must be looked at first.
@@ -278,16 +303,17 @@ impl Count {
         self.ways[direction as usize].put(packets, now_ns);
     }
 
-    /// A packet did not leave after all; whether it was not folded yet. Whether somebody looks earlier than necessary is no matter.
-    pub(crate) fn take_back(&mut self, direction: Direction, bytes: u32) -> bool {
+    /// A packet did not leave after all. Whether somebody looks earlier than necessary is no matter.
+    pub(crate) fn take_back(&mut self, direction: Direction, bytes: u32) {
         if self.ways[direction as usize].is_used_up() {
             self.look_at_next();
         }
-        let way = &mut self.ways[direction as usize];
+        let (way, folds) = (&mut self.ways[direction as usize], &mut self.folds[direction as usize]);
         way.bytes = way.bytes.saturating_sub(bytes.into());
-        let packets = way.packets.checked_sub(1);
-        way.packets = packets.unwrap_or_default();
-        packets.is_some()
+        if let Some(unfolded) = folds.checked_sub(1).filter(|_| way.packets == 0) {
+            (way.packets, *folds) = (Tally::FOLD, unfolded);
+        }
+        way.packets = way.packets.saturating_sub(1);
     }
 
     /// So many bytes may be counted before somebody has to look; half of them each way, as nobody knows which will come.
@@ -309,12 +335,11 @@ impl Count {
         self.allow(0);
     }
 
-    /// How long ago the last packet came, of the ways that `had` any, in ticks.
-    pub(crate) fn age(&self, now_ns: u64, had: [bool; 2]) -> Option<u32> {
+    /// How long ago the last packet came, if there was any, in ticks.
+    pub(crate) fn age(&self, now_ns: u64) -> Option<u32> {
         let now = (now_ns >> Self::TICK_SHIFT) as u32;
-        let ages =
-            self.ways.iter().zip(had).filter(|(_, had)| *had).map(|(way, _)| now.wrapping_sub(way.last));
-        ages.min()
+        let had = self.ways.iter().zip(self.packets()).filter(|(_, packets)| *packets > 0);
+        had.map(|(way, _)| now.wrapping_sub(way.last)).min()
     }
 }
 
@@ -330,8 +355,11 @@ impl Account {
     pub(crate) const ZERO: Self = Self { rate: Rate::ZERO, count: Count::ZERO };
 
     /// Of what there is by [`Direction`].
-    pub(super) const fn of([(up, up_tally), (down, down_tally)]: [(Pace, Tally); 2]) -> Self {
-        Self { rate: Rate { ways: [up, down] }, count: Count { ways: [up_tally, down_tally] } }
+    pub(super) const fn of(
+        [(up, up_tally), (down, down_tally)]: [(Pace, Tally); 2],
+        folds: [u16; 2],
+    ) -> Self {
+        Self { rate: Rate { ways: [up, down] }, count: Count::of([up_tally, down_tally], folds) }
     }
 
     /// One direction of it.
@@ -420,6 +448,24 @@ mod tests {
         count.take_back(Direction::Uplink, 100);
         assert!(!count.ways.iter().any(Tally::is_used_up), "there is room in the quota again");
         assert_eq!((count.bytes(), count.packets()), ([0, 0], [0, 0]));
+    }
+
+    #[test]
+    fn packets_are_folded_and_taken_back_one_by_one() {
+        let mut count = Count::ZERO;
+        for _ in 0..3 {
+            count.put(Direction::Downlink, (Tally::FOLD - 1, 1), 0);
+            count.fold();
+        }
+        let all = 3 * u64::from(Tally::FOLD - 1);
+        assert_eq!((count.packets(), count.folds()), ([0, all], [0, 2]));
+        for taken in 0..4 {
+            count.ways[1].packets = 0;
+            let before = count.packets()[1];
+            count.take_back(Direction::Downlink, 0);
+            assert_eq!(count.packets()[1], before.saturating_sub(1), "{taken}");
+        }
+        assert_eq!(count.folds(), [0, 0]);
     }
 
     proptest! {

@@ -6,11 +6,16 @@ use super::account::{Account, Count, Pace, Tally};
 use super::lists::{Lists, WholeStep};
 use super::memory::{self, NoMemory};
 use super::runs::Runs;
-use super::session::SessionIndex;
+use super::session::{Session, SessionIndex};
 use super::step::{HotStep, StepIndex};
-use rules::Direction;
+use super::usage::counted;
+use crate::lasting::{Section, Table};
+use dplink::UsageCounts;
+use rules::{Direction, Seid, UrrId};
+use std::mem::offset_of;
 use std::ops::Range;
-use zerocopy::FromZeros;
+use std::sync::atomic::{Ordering, compiler_fence};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Steps in a cell.
 pub(crate) const STEPS: usize = 2;
@@ -36,6 +41,17 @@ pub(crate) struct Cell {
     lanes: [Lane; STEPS],
 }
 
+/// Whose count is in a cell's account, and what its tallies do not hold of it: for who finds the table when this process is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Label {
+    /// 0 is nobody's.
+    seid: u64,
+    urr: u32,
+    /// See [`Count::folds`].
+    folds: [u16; STEPS],
+}
+
 /// The lane of a cell that counts a direction.
 const LANES: [Direction; STEPS] = [Direction::Uplink, Direction::Downlink];
 
@@ -47,8 +63,8 @@ const EMPTY: Cell = {
 };
 
 impl Cell {
-    fn account(&self) -> Account {
-        Account::of(self.lanes.map(|lane| (lane.pace, lane.tally)))
+    fn account(&self, folds: [u16; STEPS]) -> Account {
+        Account::of(self.lanes.map(|lane| (lane.pace, lane.tally)), folds)
     }
 
     fn set_account(&mut self, account: &Account) {
@@ -69,8 +85,9 @@ pub(crate) struct CellRun {
 /// All cells of a worker. Those that were never in use take no memory, but for as many as there may be sessions: a plain
 /// session makes no packet wait for the kernel.
 pub(crate) struct Cells {
-    /// Has the room for as many as there may be.
-    cells: Vec<Cell>,
+    cells: Table<Cell>,
+    /// By cell.
+    labels: Table<Label>,
     /// By cell, whose it is: no packet of a known flow asks.
     owners: Vec<SessionIndex>,
     /// By step, of those that are long. The kernel gives it as zeros, and takes memory for what is written.
@@ -98,21 +115,34 @@ const fn class(cells: usize) -> u8 {
 
 impl Cells {
     const LIST_BYTES: usize = STEPS * size_of::<Lists>();
-    /// What says whose a cell is.
-    pub(crate) const OWNER_BYTES: usize = size_of::<SessionIndex>();
+    /// What says whose a cell is, here and in time to come.
+    pub(crate) const OWNER_BYTES: usize = size_of::<SessionIndex>() + size_of::<Label>();
     /// What a cell takes beside itself as it is used: lists, once both of its steps need them, and where it stands when it is
     /// free.
     pub(crate) const LATER_BYTES: usize = Self::LIST_BYTES + Runs::CELL_BYTES;
 
-    /// `limit` of them, of which the first `ready` take their memory now.
-    pub(crate) fn new(limit: usize, ready: usize) -> Result<Self, NoMemory> {
-        let mut cells = memory::reserved(limit)?;
-        let mut owners = memory::reserved(limit)?;
-        cells.resize(ready.min(limit), EMPTY);
-        owners.resize(ready.min(limit), SessionIndex::NONE);
+    /// `limit` of them, of which the first `ready` take their memory now; in a section of a file if there is one.
+    pub(crate) fn new(limit: usize, ready: usize, section: Option<&Section>) -> Result<Self, NoMemory> {
+        let [cells, labels] = section.map(|section| section.places(limit).map(Some)).unwrap_or_default();
+        let (cells, labels, owners) =
+            (Table::new(limit, cells)?, Table::new(limit, labels)?, memory::reserved(limit)?);
         let lists =
             Lists::new_vec_zeroed(limit * STEPS).map_err(|_| NoMemory { bytes: limit * Self::LIST_BYTES })?;
-        Ok(Self { cells, owners, lists, runs: Runs::new(limit), used: 0, long: 0 })
+        let mut all = Self { cells, labels, owners, lists, runs: Runs::new(limit), used: 0, long: 0 };
+        let ready = ready.min(limit);
+        if all.grow(ready) { Ok(all) } else { Err(NoMemory { bytes: ready * size_of::<Cell>() }) }
+    }
+
+    /// Whether there was the memory for so many.
+    fn grow(&mut self, length: usize) -> bool {
+        if length > self.owners.len() {
+            let has_grown = self.labels.grow(length, Label::default()) && self.cells.grow(length, EMPTY);
+            if !has_grown {
+                return false;
+            }
+            self.owners.resize(length, SessionIndex::NONE);
+        }
+        true
     }
 
     /// How many there may be.
@@ -129,10 +159,9 @@ impl Cells {
     pub(crate) fn allocate(&mut self, cells: usize) -> Option<CellRun> {
         let class = class(cells.max(1));
         let base = self.runs.allocate(class)?;
-        let end = base as usize + (1 << class);
-        if end > self.cells.len() {
-            self.cells.resize(end, EMPTY);
-            self.owners.resize(end, SessionIndex::NONE);
+        if !self.grow(base as usize + (1 << class)) {
+            self.runs.release(base, class);
+            return None;
         }
         self.used += 1 << class;
         self.long += usize::from(class > 0);
@@ -149,6 +178,7 @@ impl Cells {
     pub(crate) fn release(&mut self, run: CellRun) {
         self.used -= 1 << run.class;
         self.long -= usize::from(run.class > 0);
+        self.unlabel(run);
         self.cells[run.range()].fill(EMPTY);
         self.owners[run.range()].fill(SessionIndex::NONE);
         self.runs.release(run.base, run.class);
@@ -168,6 +198,24 @@ impl Cells {
     /// A run is a session's.
     pub(crate) fn own(&mut self, run: CellRun, session: SessionIndex) {
         self.owners[run.range()].fill(session);
+    }
+
+    /// What is counted in a run is nobody's, until it is said again whose: before what it counts becomes another's.
+    pub(crate) fn unlabel(&mut self, run: CellRun) {
+        self.labels[run.range()].iter_mut().for_each(|label| label.seid = 0);
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// What is counted in a session's run is its URRs'. Whoever finds it so finds the counts, too.
+    pub(crate) fn label(&mut self, session: &Session) {
+        compiler_fence(Ordering::SeqCst);
+        let base = session.run.base as usize;
+        for (ledger, place) in session.ledgers() {
+            let label = &mut self.labels[base + usize::from(place)];
+            label.urr = ledger.urr.0;
+            compiler_fence(Ordering::SeqCst);
+            label.seid = session.seid.0;
+        }
     }
 
     /// Asks for the accounts of a simple step, once the step is there. The one beside it came with it.
@@ -207,12 +255,15 @@ impl Cells {
 
     /// The account at a place of a session, as it stands.
     pub(crate) fn account(&self, base: u32, place: u16) -> Account {
-        self.cells[base as usize + usize::from(place)].account()
+        let at = base as usize + usize::from(place);
+        self.cells[at].account(self.labels[at].folds)
     }
 
     /// Puts an account in its place.
     pub(crate) fn put_account(&mut self, (base, place): (u32, u16), account: &Account) {
-        self.cells[base as usize + usize::from(place)].set_account(account);
+        let at = base as usize + usize::from(place);
+        self.cells[at].set_account(account);
+        self.labels[at].folds = account.count.folds();
     }
 
     /// Changes what was counted in the account at a place of a session.
@@ -276,6 +327,18 @@ impl Cells {
     }
 }
 
+/// What a label and the octets of its cell tell, if the cell's count is anybody's: at a time `now_ns`.
+pub(crate) fn told(label: &Label, cell: &[u8], now_ns: u64) -> Option<(Seid, UsageCounts)> {
+    let tally = |lane: usize| {
+        let octets = cell.get(lane * size_of::<Lane>() + offset_of!(Lane, tally)..)?;
+        Tally::read_from_prefix(octets).ok().map(|(tally, _)| tally)
+    };
+    let count = Count::of([tally(0)?, tally(1)?], label.folds);
+    let counts = counted(UrrId(label.urr), &count, now_ns);
+    let is_any = label.seid > 0 && counts.uplink_packets + counts.downlink_packets > 0;
+    is_any.then_some((Seid(label.seid), counts))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,7 +353,7 @@ mod tests {
         fn a_step_comes_out_as_it_was_put_in(
             meters in places(), usages in places(), mask: u8, place in 0..2_u32, (more, other) in (places(), 0..2_u32),
         ) {
-            let mut cells = Cells::new(1, 1).ok().unwrap();
+            let mut cells = Cells::new(1, 1, None).ok().unwrap();
             let before_qos = mask & ((1 << usages.len()) - 1);
             let step = WholeStep::by_lists(&meters, &usages, before_qos);
             let beside = WholeStep::by_lists(&more, &[], 0);
@@ -315,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_step_is_beside_its_account_on_the_line_of_its_direction_alone() {
-        let mut cells = Cells::new(1, 1).ok().unwrap();
+        let mut cells = Cells::new(1, 1, None).ok().unwrap();
         let (up, down) = (StepIndex::new(0, 0), StepIndex::new(0, 1));
         for (at, direction) in [(up, Direction::Uplink), (down, Direction::Downlink)] {
             assert!(cells.with_account(at, direction).is_some());
@@ -333,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_run_is_whose_it_was_given_to() {
-        let mut cells = Cells::new(8, 1).ok().unwrap();
+        let mut cells = Cells::new(8, 1, None).ok().unwrap();
         let (one, other) = (cells.allocate(3).unwrap(), cells.allocate(1).unwrap());
         cells.own(one, SessionIndex(7));
         cells.own(other, SessionIndex(8));
@@ -347,9 +410,9 @@ mod tests {
 
     #[test]
     fn cells_beyond_those_of_plain_sessions_take_no_memory_before_they_are_in_use() {
-        let mut cells = Cells::new(1 << 20, 4).ok().unwrap();
+        let mut cells = Cells::new(1 << 20, 4, None).ok().unwrap();
         assert_eq!((cells.cells.len(), cells.limit(), cells.used()), (4, 1 << 20, 0));
-        let (addresses, room) = (cells.cells.as_ptr(), cells.cells.capacity());
+        let addresses = cells.cells.as_ptr();
         let run = cells.allocate(40).unwrap();
         assert_eq!((cells.cells.len(), cells.used()), (64, 64));
         cells.renew(StepIndex::new(run.base + 39, 1), 7);
@@ -357,15 +420,11 @@ mod tests {
         assert_eq!((cells.step(StepIndex::new(run.base + 39, 1)).generation, cells.used()), (0, 0));
         while cells.allocate(64).is_some() {}
         assert_eq!((cells.cells.len(), cells.used()), (1 << 20, 1 << 20));
-        assert_eq!(
-            (cells.cells.as_ptr(), cells.cells.capacity()),
-            (addresses, room),
-            "the worker allocates nothing"
-        );
+        assert_eq!(cells.cells.as_ptr(), addresses, "the worker allocates nothing");
     }
 
     #[test]
     fn more_than_there_are_addresses_for_is_refused() {
-        assert_eq!(Cells::new(usize::MAX / 64, 4).err(), Some(NoMemory { bytes: usize::MAX }));
+        assert_eq!(Cells::new(usize::MAX / 64, 4, None).err(), Some(NoMemory { bytes: usize::MAX }));
     }
 }

@@ -196,6 +196,7 @@ mod tests {
             catch_up_ns: 0,
             echo,
             has_instances: false,
+            section: None,
         };
         let mut sessions = Sessions::new(room).unwrap();
         let mut new = installation((&config().ports, &[]), Desired::new(Seid(1), 1, rules(1)), 0).unwrap();

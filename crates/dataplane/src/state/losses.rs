@@ -30,7 +30,7 @@ impl State {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
         let now_ns = self.now_ns;
         let now = self.sessions.with_ledger(at, |ledger, count| {
-            ledger.take_back(count, packet);
+            count.take_back(packet.0, packet.1);
             ledger.counts(count, now_ns)
         });
         let Some(now) = now else { return };

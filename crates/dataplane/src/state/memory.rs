@@ -84,16 +84,20 @@ pub(crate) fn reserved<T>(limit: usize) -> Result<Vec<T>, NoMemory> {
 const WORTH_BYTES: usize = 4 << 20;
 
 fn advise_huge<T>(memory: &mut [T]) {
-    let bytes = size_of_val(memory);
+    advise_huge_at(memory.as_mut_ptr().addr(), size_of_val(memory));
+}
+
+/// The same of memory at an address. Whether it has huge pages is the kernel's to say, and in a file that of its file system, too.
+pub(crate) fn advise_huge_at(address: usize, bytes: usize) {
     // Miri knows no advice.
     if bytes < WORTH_BYTES || cfg!(miri) {
         return;
     }
     let page = 4096;
-    let start = memory.as_mut_ptr().addr().next_multiple_of(page);
-    let end = (memory.as_mut_ptr().addr() + bytes) / page * page;
-    // SAFETY: whole pages of memory that this process owns; the advice leaves their contents alone. A kernel that does
-    // not take it answers with an error, which changes nothing either.
+    let start = address.next_multiple_of(page);
+    let end = (address + bytes) / page * page;
+    // SAFETY: the advice leaves contents alone, whosever they are. A kernel that does not take it answers with an error, which changes
+    // nothing either.
     unsafe {
         libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_HUGEPAGE);
     }

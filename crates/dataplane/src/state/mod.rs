@@ -24,7 +24,7 @@ mod keys;
 mod link;
 mod lists;
 mod losses;
-mod memory;
+pub(crate) mod memory;
 mod meters;
 mod moving;
 mod neighbours;
@@ -60,7 +60,7 @@ pub(crate) use apart::Apart;
 pub(crate) use beyond::Bearing;
 pub(crate) use blocks::FlowLine;
 pub(crate) use budget::{Budget, Shared};
-pub(crate) use cells::{Cells, STEPS};
+pub(crate) use cells::{Cell, Cells, Label, STEPS, told};
 pub(crate) use connections::{Connection, Connections, Upcoming, begins_with_method, request_line};
 pub use content::ContentCounts;
 pub(crate) use content::{Content, Handshake, Led, Loading, Memory, View, WAITING_PER_SESSION};
@@ -86,7 +86,7 @@ pub(crate) use punting::{Punting, Urgency};
 pub(crate) use redirections::Redirections;
 pub(crate) use routes::Routes;
 pub(crate) use session::{Key, Rest, Session, SessionIndex};
-pub(crate) use sessions::{Admitted, KEYS_PER_SESSION, Room, Sessions};
+pub(crate) use sessions::{Admitted, KEYS_PER_SESSION, Room, Sessions, cells};
 pub(crate) use step::{HotStep, Kind, Patience, StepIndex};
 pub(crate) use switch::{MACS_PER_SESSION, Switch, Vlans};
 pub(crate) use table::Table;
@@ -96,6 +96,7 @@ pub(crate) use waiting::Ticket;
 
 use crate::config::{Config, ConfigError, least_mtu, side_of_peer};
 use crate::frame::{Meta, NextHop, PortIndex};
+use crate::lasting::Section;
 use crate::side::Side;
 use crate::steering::{Note, Steering};
 use dplink::Event;
@@ -189,7 +190,12 @@ impl State {
         })
     }
 
-    pub(crate) fn new(config: &Config, steering: Steering, punting: Punting) -> Result<Self, ConfigError> {
+    /// With cells in a section of a file if there is one.
+    pub(crate) fn new(
+        config: &Config,
+        section: Option<Section>,
+        (steering, punting): (Steering, Punting),
+    ) -> Result<Self, ConfigError> {
         let ports = Ports::new(&config.ports)?;
         let limits = &config.limits;
         let room = Room {
@@ -201,6 +207,7 @@ impl State {
             catch_up_ns: limits.catch_up_ns,
             has_instances: ports.has_instances(),
             echo: config.echo,
+            section,
         };
         Ok(Self {
             now_ns: 0,

@@ -124,7 +124,7 @@ pub(crate) struct Rest {
 }
 
 const _: () = assert!(size_of::<Option<Session>>() == 192, "three cache lines a session");
-const _: () = assert!(size_of::<Names>() == 48, "and so much for each account, where it has several");
+const _: () = assert!(size_of::<Names>() == 32, "and so much for each account, where it has several");
 
 impl Session {
     /// As the control side makes it: not in force.

@@ -14,6 +14,7 @@ use super::session::{Key, Names, Session, SessionIndex, step_index};
 use super::step::{Kind, StepIndex};
 use super::usage::Ledger;
 use crate::config::{Echo, PORTS_MAX};
+use crate::lasting::Section;
 use crate::worker::Query;
 use dplink::UsageCounts;
 use rules::{Instance, PdrId, Seid};
@@ -44,7 +45,7 @@ pub(crate) struct Sessions {
 }
 
 /// How much of everything.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Room {
     pub(crate) sessions: usize,
     pub(crate) pdrs: usize,
@@ -54,10 +55,12 @@ pub(crate) struct Room {
     pub(crate) catch_up_ns: u64,
     pub(crate) echo: Echo,
     pub(crate) has_instances: bool,
+    /// Where cells lie, if not in memory that ends with the process.
+    pub(crate) section: Option<Section>,
 }
 
 /// Cells for so many sessions and PDRs.
-const fn cells(sessions: usize, pdrs: usize) -> usize {
+pub(crate) const fn cells(sessions: usize, pdrs: usize) -> usize {
     let cells = pdrs.div_ceil(STEPS);
     let cells = if cells > sessions { cells } else { sessions };
     if cells > MOST_CELLS { MOST_CELLS } else { cells }
@@ -81,7 +84,7 @@ impl Sessions {
             by_user: Index::new(room.sessions * KEYS_PER_SESSION),
             framed: Framed::new(room.framed_routes),
             instances: places.filter(|_| room.has_instances).map(|_| Instance::DEFAULT).collect(),
-            cells: Cells::new(cells, room.sessions)?,
+            cells: Cells::new(cells, room.sessions, room.section.as_ref())?,
             peers: Peers::new(room.peers, room.echo),
             aparts: Aparts::new(room.aparts),
             recent: Recent::new(Recent::METERS, room.catch_up_ns),
@@ -343,6 +346,7 @@ impl Sessions {
         debug_assert!(named.is_ok(), "there are as many places as names");
         self.generation = self.generation.wrapping_add(1).max(1);
         let base = session.run.base;
+        self.cells.unlabel(session.run);
         self.cells.own(session.run, SessionIndex(place));
         for (number, (step, peer)) in new.steps.iter().zip(&new.peers).enumerate() {
             let mut step = *step;
@@ -364,6 +368,7 @@ impl Sessions {
         for (account, number) in new.accounts.iter().zip(0..) {
             self.cells.put_account((base, number), account);
         }
+        self.cells.label(&session);
         session.generation = self.generation;
         self.slots[place as usize] = Some(session);
     }

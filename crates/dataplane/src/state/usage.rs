@@ -26,8 +26,6 @@ pub(crate) struct Ledger {
     told_units: u16,
     /// `None` where nothing is to be told before somebody asks.
     asked: Option<Box<Asked>>,
-    /// Packets folded out of the count, by [`Direction`].
-    packets: [u64; 2],
     /// Of the first packet since counts were told last.
     first_ns: Option<NonZeroU64>,
 }
@@ -63,14 +61,13 @@ impl Ledger {
     /// Nothing counted yet.
     pub(crate) fn new(usage: &Usage) -> Self {
         let asked = Asked::new(usage);
-        Self { urr: usage.urr, is_late: false, told_units: 0, asked, packets: [0; 2], first_ns: None }
+        Self { urr: usage.urr, is_late: false, told_units: 0, asked, first_ns: None }
     }
 
     /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
     pub(crate) fn carry(&mut self, old: &Self, count: &Count, now_ns: u64) {
         let times = (now_ns, old.last_ns(count, now_ns));
-        (self.packets, self.told_units) = (old.packets, old.told_units);
-        self.first_ns = old.first_ns;
+        (self.told_units, self.first_ns) = (old.told_units, old.first_ns);
         match (&mut self.asked, &old.asked) {
             (Some(asked), Some(old)) => asked.carry(old, count, times),
             (Some(asked), None) => asked.begin(count, times),
@@ -105,7 +102,7 @@ impl Ledger {
         (direction, packets): (Direction, (u32, u32)),
         now_ns: u64,
     ) -> Due {
-        self.fold(count);
+        count.fold();
         let last_ns = self.last_ns(count, now_ns);
         self.active_mut().into_iter().for_each(|active| active.pass(now_ns, last_ns));
         count.put(direction, packets, now_ns);
@@ -147,22 +144,8 @@ impl Ledger {
 
     /// When the last packet was counted: of one and the same, it is the same whenever it is asked.
     fn last_ns(&self, count: &Count, now_ns: u64) -> Option<u64> {
-        let age = count.age(now_ns, self.all_packets(count).map(|packets| packets > 0))?;
+        let age = count.age(now_ns)?;
         Some((now_ns >> Count::TICK_SHIFT).saturating_sub(age.into()) << Count::TICK_SHIFT)
-    }
-
-    /// By [`Direction`].
-    fn all_packets(&self, count: &Count) -> [u64; 2] {
-        let since = count.packets().map(u64::from);
-        [self.packets[0] + since[0], self.packets[1] + since[1]]
-    }
-
-    /// A packet that was counted has not left. Whether the count wants a look earlier than it had to is no matter.
-    pub(crate) fn take_back(&mut self, count: &mut Count, (direction, bytes): (Direction, u32)) {
-        if !count.take_back(direction, bytes) {
-            let folded = &mut self.packets[direction as usize];
-            *folded = folded.saturating_sub(1);
-        }
     }
 
     /// Whether a cause has to wait, because its like was told just before: tiny thresholds are crossed by every packet.
@@ -245,28 +228,14 @@ impl Ledger {
     pub(crate) fn counts(&self, count: &Count, now_ns: u64) -> UsageCounts {
         let [dropped_packets, dropped_bytes] = self.asked.as_ref().map_or([0; 2], |asked| asked.dropped());
         let age_ms = |first: NonZeroU64| now_ns.saturating_sub(first.get()) / 1_000_000;
-        let [uplink_packets, downlink_packets] = self.all_packets(count);
-        let last_age = count.age(now_ns, [uplink_packets, downlink_packets].map(|packets| packets > 0));
         let active = self.asked.as_ref().and_then(|asked| asked.active.as_ref());
         let active_ns = active.map(|active| active.total_ns(now_ns, self.last_ns(count, now_ns)));
-        let [uplink_bytes, downlink_bytes] = count.bytes();
         UsageCounts {
-            urr: self.urr,
-            uplink_bytes,
-            downlink_bytes,
-            uplink_packets,
-            downlink_packets,
             dropped_downlink_packets: dropped_packets,
             dropped_downlink_bytes: dropped_bytes,
             first_packet_age_ms: self.first_ns.map(age_ms),
-            last_packet_age_ms: last_age.map(|ticks| (u64::from(ticks) << Count::TICK_SHIFT) / 1_000_000),
             active_ms: active_ns.map(|active_ns| active_ns / 1_000_000),
-        }
-    }
-
-    fn fold(&mut self, count: &mut Count) {
-        for (folded, packets) in self.packets.iter_mut().zip(count.fold()) {
-            *folded += u64::from(packets);
+            ..counted(self.urr, count, now_ns)
         }
     }
 
@@ -279,6 +248,25 @@ impl Ledger {
         let nearest = nearest.min(untold_left(count));
         // The packet that reaches a mark is to be looked at, so one octet less may pass.
         u32::try_from(nearest.saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+}
+
+/// What a count alone can tell of a URR.
+pub(super) fn counted(urr: UrrId, count: &Count, now_ns: u64) -> UsageCounts {
+    let [uplink_bytes, downlink_bytes] = count.bytes();
+    let [uplink_packets, downlink_packets] = count.packets();
+    let last_age = count.age(now_ns);
+    UsageCounts {
+        urr,
+        uplink_bytes,
+        downlink_bytes,
+        uplink_packets,
+        downlink_packets,
+        dropped_downlink_packets: 0,
+        dropped_downlink_bytes: 0,
+        first_packet_age_ms: None,
+        last_packet_age_ms: last_age.map(|ticks| (u64::from(ticks) << Count::TICK_SHIFT) / 1_000_000),
+        active_ms: None,
     }
 }
 

@@ -23,6 +23,7 @@ mod instances;
 mod interim;
 mod kept;
 mod labels;
+mod lasting;
 mod lookups;
 mod looped;
 mod losses;

@@ -10,9 +10,10 @@ use crate::frame::VECTOR;
 use crate::graph::Graph;
 use crate::held::Held;
 use crate::kept::{Kept, Unkept};
+use crate::lasting::Section;
 use crate::port::{CLASSES_MAX, Port};
 use crate::punt::{self, KernelSide};
-use crate::state::{Ages, Punting, State};
+use crate::state::{Ages, Punting, State, cells};
 use crate::steering::{Crew, Handoff, Steering, handoffs, posts};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::VecDeque;
@@ -60,6 +61,7 @@ pub fn connect_placed<P: Port>(
         return Err(ConfigError::Crew(ports.len(), crew.distributors));
     }
     let own = Config { limits: crew.share(&config.limits), ..config.clone() };
+    let mut sections = sections(&own, crew)?.into_iter();
     let (mut hands, mut workers) = (Vec::new(), Vec::new());
     let (punts, sides) = punt::rings(&config.ports, crew.workers).unzip();
     let mut sides: VecDeque<KernelSide> = sides.unwrap_or_default().into();
@@ -70,7 +72,7 @@ pub fn connect_placed<P: Port>(
         let (reports, report_receiver) = RingBuffer::new(RING);
         let steering = Steering::new(crew, me as u8, post, &own.limits);
         let punting = Punting::new(&config.ports, |port| crew.punts_per_s(port, config.limits.punts_per_s));
-        let mut state = State::new(&own, steering, punting)?;
+        let mut state = State::new(&own, sections.next(), (steering, punting))?;
         state.sessions.peers.share(me as u8, crew.workers as u8);
         let mut worker = Worker::new(&own, (state, ports, handoff), (orders, reports), clock);
         worker.kernel = sides.pop_front().map(Box::new);
@@ -78,6 +80,14 @@ pub fn connect_placed<P: Port>(
         hands.push((order_sender, report_receiver));
     }
     Ok((Engine::new(config, crew, hands, punts), workers))
+}
+
+/// Where each worker's counts lie, if they are to outlive the process.
+fn sections(own: &Config, crew: &Crew) -> Result<Vec<Section>, ConfigError> {
+    let Some(lasting) = &own.lasting else { return Ok(vec![]) };
+    let sections = lasting.lay_out(crew.workers, cells(own.limits.sessions, own.limits.pdrs));
+    sections
+        .map_err(|error| ConfigError::Lasting { path: lasting.path().to_owned(), reason: error.to_string() })
 }
 
 impl<P: Port> Worker<P> {

@@ -2,7 +2,7 @@
 
 use super::{Charging, content};
 use crate::config::Config;
-use crate::usage::{SILENCE, wanted};
+use crate::usage::{SILENCE, engines, wanted};
 use ::charging::{Account, Key, OWN_METERS, Reading, Used};
 use dplink::UsageCounts;
 use rules::{Methods, Pdr, PdrId, Rules, Triggers, Urr, UrrId, Volume, limits};
@@ -86,13 +86,17 @@ pub(crate) fn hear(charging: &mut Option<Box<ChargingRecord>>, told: &[UsageCoun
     }
 }
 
+/// What a life of the data plane that is over had counted of a meter in the end. It is not the last that is known, where that is more.
+pub(crate) fn hear_former(charging: &mut Option<Box<ChargingRecord>>, told: &UsageCounts, now: u64) {
+    let own = charging.iter().flat_map(|charging| &charging.own).find(|meter| meter.urr == told.urr);
+    let (base, known) = own.map(|meter| (meter.base, meter.known)).unwrap_or_default();
+    if (base + engines(told)).is_more_than(known) {
+        hear(charging, std::slice::from_ref(told), now);
+    }
+}
+
 fn hear_one(meter: &mut OwnMeter, told: &UsageCounts, now: u64) {
-    let engines = Counts {
-        uplink_bytes: told.uplink_bytes,
-        downlink_bytes: told.downlink_bytes,
-        uplink_packets: told.uplink_packets,
-        downlink_packets: told.downlink_packets,
-    };
+    let engines = engines(told);
     // The data plane counts less than before: it has lost the session in between, and counts anew.
     if !(meter.base + engines).is_at_least(meter.known) {
         meter.base = meter.known;

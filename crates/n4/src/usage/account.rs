@@ -21,6 +21,26 @@ pub(crate) fn hear(record: &mut UsageRecord, rules: &Rules, told: &[UsageCounts]
     }
 }
 
+/// What a life of the data plane that is over had counted of a URR in the end. It is not the last that is known, where that is more.
+pub(crate) fn hear_former(record: &mut UsageRecord, rules: &Rules, told: &UsageCounts, now: u64) {
+    let mut of_it = record.urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| usage.urr == told.urr);
+    if let Some((usage, urr)) = of_it.next()
+        && (usage.base + engines(told)).is_more_than(usage.known.counts)
+    {
+        hear_one(usage, urr, told, now);
+    }
+}
+
+/// What it counted in this life.
+pub(crate) const fn engines(told: &UsageCounts) -> Counts {
+    Counts {
+        uplink_bytes: told.uplink_bytes,
+        downlink_bytes: told.downlink_bytes,
+        uplink_packets: told.uplink_packets,
+        downlink_packets: told.downlink_packets,
+    }
+}
+
 fn hear_of_user(inactivity: &mut Inactivity, told: &UsageCounts, now: u64) {
     let last = told.last_packet_age_ms.map_or(0, |age| now.saturating_sub(age));
     if last > inactivity.active_ms + AGE_MS {
@@ -32,12 +52,7 @@ fn hear_of_user(inactivity: &mut Inactivity, told: &UsageCounts, now: u64) {
 }
 
 fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
-    let engines = Counts {
-        uplink_bytes: told.uplink_bytes,
-        downlink_bytes: told.downlink_bytes,
-        uplink_packets: told.uplink_packets,
-        downlink_packets: told.downlink_packets,
-    };
+    let engines = engines(told);
     // The data plane counts less than before: it has lost the session in between, and counts anew.
     if !(usage.base + engines).is_at_least(usage.known.counts) {
         count_anew(usage);

@@ -31,7 +31,7 @@ mod starts;
 mod tell;
 mod wanted;
 
-pub(crate) use account::{begin_anew, has_counted, hear, hear_last, new_epoch};
+pub(crate) use account::{begin_anew, engines, has_counted, hear, hear_former, hear_last, new_epoch};
 pub(crate) use apply::{Given, apply, parted, removed};
 pub(crate) use further::{MOST_FURTHER, information, split, without_flow};
 pub(crate) use macs::hear_macs;

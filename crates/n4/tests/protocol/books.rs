@@ -327,6 +327,23 @@ proptest! {
         prop_assert_eq!(urr_ids(books.bill.sums()), urr_ids(books.lab.plane.counted.clone()));
     }
 
+    /// One that is killed leaves what it has counted, whoever dies with it, and whatever of its notices got lost before. A deletion is
+    /// answered with what was told of it: that is for those that die meanwhile.
+    #[test]
+    fn nothing_is_lost_with_a_data_plane_that_is_killed(
+        rules in prop::collection::vec(rule(), 1..3),
+        lives in prop::collection::vec((prop::collection::vec(step(), 1..15), any::<[bool; 2]>()), 1..5),
+        is_calm: bool,
+    ) {
+        let mut books = Books::new(rules);
+        for (steps, [is_alone, breaks]) in lives {
+            steps.into_iter().for_each(|step| books.run(step));
+            books.lab.kill_plane(is_alone, breaks);
+        }
+        books.close(is_calm);
+        prop_assert_eq!(urr_ids(books.bill.sums()), urr_ids(books.lab.plane.counted.clone()));
+    }
+
     /// One that ends as it is told to takes nothing with it, whatever of its notices got lost before.
     #[test]
     fn nothing_is_lost_with_a_data_plane_that_ends(

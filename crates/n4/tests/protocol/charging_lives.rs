@@ -151,6 +151,7 @@ proptest! {
                     seconds(&mut lab, 11);
                     lab.restart_plane();
                 }
+                8 => lab.kill_plane(uplink % 2 == 0, downlink % 2 == 0),
                 9 => lab.interim(session, uplink % 4 == 0),
                 what => lab.traffic(session, (uplink, downlink), what % 2 == 0),
             }

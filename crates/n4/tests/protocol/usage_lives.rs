@@ -262,6 +262,38 @@ fn a_threshold_goes_on_in_another_life_of_the_data_plane() {
     assert_eq!(passed(&lab), None);
 }
 
+/// What it had counted is known before the next one is told of sessions.
+#[test]
+fn a_quota_of_a_data_plane_that_was_killed_is_given_once() {
+    let mut rule = urr(1, VOLQU);
+    rule.volume_quota = total(1_000);
+    for is_alone in [true, false] {
+        let (mut lab, session) = lab(vec![rule.clone()]);
+        lab.traffic(session, (700, 0), true);
+        lab.kill_plane(is_alone, false);
+        assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(300));
+        assert!(lab.reports().is_empty(), "nothing is due");
+        lab.traffic(session, (0, 300), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (700, 300));
+    }
+}
+
+/// The same life is told of once more, or what it had told itself was more: neither is another count.
+#[test]
+fn what_a_former_life_is_said_to_have_counted_is_no_less_than_what_it_told() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    lab.traffic(session, (700, 0), false);
+    let (epoch, old) = (lab.plane.epoch, lab.plane.left(lab.now));
+    lab.traffic(session, (300, 0), false);
+    lab.interim(session, false);
+    lab.handle(n4::Input::DataPathLost);
+    for _ in 0..2 {
+        lab.handle(n4::Input::DataPath(&dplink::Notice::FormerUsage { epoch, counts: old.clone() }));
+    }
+    lab.kill_plane(true, false);
+    assert_eq!(octets(&lab.delete(session).usage_reports[0]), (1_000, 0));
+}
+
 fn all_queried() -> SessionModificationRequest {
     SessionModificationRequest {
         pfcpsm_req_flags: Some(flags::PFCPSM_QAURR),

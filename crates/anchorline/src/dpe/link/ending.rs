@@ -27,17 +27,22 @@ impl Server {
     /// Forwards nothing any more, tells what all sessions have used, and waits until the control plane says that it has read it. Without
     /// one, nobody is told.
     pub(crate) async fn end(&mut self) {
-        match self.last_words().await {
+        let heard = self.last_words().await;
+        let untold = match self.lives.end(matches!(heard, Heard::Kept | Heard::Unkept)) {
+            Some(path) => format!("the next data plane tells it, from {}", path.display()),
+            None => "what none was told before is lost".to_owned(),
+        };
+        match heard {
             Heard::Kept => tracing::info!("the control plane was told what all sessions have used"),
-            Heard::ByNobody => tracing::warn!(
-                "no control plane is there to be told what sessions have used: what none was told before is lost"
-            ),
+            Heard::ByNobody => {
+                tracing::warn!("no control plane is there to be told what sessions have used: {untold}");
+            }
             Heard::Unkept => tracing::warn!(
                 "the control plane was told what all sessions have used, and its disk does not take it: if it ends before that does, \
                  what its database lacks is lost"
             ),
             Heard::Unconfirmed => tracing::warn!(
-                "the control plane has not said that it heard what all sessions have used: what it was not told is lost"
+                "the control plane has not said that it heard what all sessions have used: {untold}"
             ),
         }
     }

@@ -58,7 +58,8 @@ fn way() -> Option<Way> {
     let mut config = crate::fixture::config();
     config.limits = crate::Limits { sessions: 1, pdrs: 2, flows: 8, kept: 1, ..config.limits };
     let punting = crate::state::Punting::new(&config.ports, |_| 0);
-    let state = crate::state::State::new(&config, crate::steering::Steering::alone(), punting).ok()?;
+    let state =
+        crate::state::State::new(&config, None, (crate::steering::Steering::alone(), punting)).ok()?;
     crate::state::State::way(
         &state.ports,
         &state.routes,

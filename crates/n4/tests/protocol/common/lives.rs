@@ -91,6 +91,25 @@ impl Lab {
         self.restart();
     }
 
+    /// The data plane is killed, and perhaps the node with it. What it had counted is in a file, which the next one reads and tells; not to
+    /// its end, the first time, where the link `breaks`.
+    pub fn kill_plane(&mut self, is_alone: bool, breaks: bool) {
+        self.orders.clear();
+        self.handle(Input::DataPathLost);
+        self.in_force.clear();
+        self.orders.clear();
+        if !is_alone {
+            self.restart_alone();
+        }
+        let (epoch, counts) = (self.plane.epoch, self.plane.left(self.now));
+        let end = if breaks { counts.len() / 2 } else { counts.len() };
+        for counts in [&counts[..end], &counts[..]] {
+            self.handle(Input::DataPath(&Notice::FormerUsage { epoch, counts: counts.to_vec() }));
+        }
+        self.plane = self.plane.read();
+        self.connect();
+    }
+
     /// The data plane dies and comes back empty.
     pub fn restart_plane(&mut self) {
         self.orders.clear();

@@ -269,6 +269,23 @@ impl Plane {
         }
     }
 
+    /// What is found of its counts when it is killed.
+    pub fn left(&self, now: Time) -> Vec<(Seid, UsageCounts)> {
+        let all = self.sessions.keys().flat_map(|session| {
+            self.counts(*session, now).into_iter().map(|counts| {
+                let counts =
+                    UsageCounts { first_packet_age_ms: counts.last_packet_age_ms, active_ms: None, ..counts };
+                (*session, counts)
+            })
+        });
+        all.filter(|(_, counts)| counts.uplink_packets + counts.downlink_packets > 0).collect()
+    }
+
+    /// It dies, and all of that is told.
+    pub fn read(&self) -> Self {
+        Self { counted: self.counted.clone(), told: self.counted.clone(), ..self.reborn() }
+    }
+
     /// It dies: nobody will hear of what it has not told.
     pub fn reborn(&self) -> Self {
         Self {

@@ -1,0 +1,225 @@
+//! Where this life of the data plane counts, so that the next one can tell what it has counted, and what those before it have left.
+
+use dataplane::{Crew, Former, Lasting, Limits};
+use dplink::UsageCounts;
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use rules::Seid;
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where every Linux has memory with names.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// What files in a folder of the node's own are called.
+const ALONE: &str = "dpe";
+/// Of lives that nobody heard of, so many are kept: each takes as much memory as this one's counts.
+const KEPT: usize = 8;
+
+/// What some URRs have counted.
+type Counts = Vec<(Seid, UsageCounts)>;
+
+/// This life, and those of which the control plane has not been told.
+#[derive(Debug, Default)]
+pub(super) struct Lives {
+    own: Option<Arc<Lasting>>,
+    former: VecDeque<Former>,
+}
+
+impl Lives {
+    /// Looks for what former lives of the node have left, and makes a place for this one's counts.
+    pub(super) fn find(run_dir: &Path, epoch: u64, (crew, limits): (&Crew, &Limits)) -> Self {
+        let Some((folder, node)) = place(run_dir) else {
+            tracing::warn!(
+                "neither node.run_dir ({}) nor {SHARED_MEMORY} is in memory (tmpfs): if this process is killed, what sessions have used \
+                 since that was told last is lost (dpe.interim_usage_s)",
+                run_dir.display()
+            );
+            return Self::default();
+        };
+        let former = former(&folder, &node);
+        let own = Lasting::create(&folder, &node, epoch).and_then(|own| {
+            // Who gives up leaves nothing behind.
+            own.has_room_for(crew, limits).inspect_err(|_| drop(own.forget()))?;
+            Ok(own)
+        });
+        let own = own.inspect_err(|error| {
+            tracing::warn!(
+                "{} cannot keep what sessions have used ({error}): if this process is killed, what has not been told since is lost \
+                 (dpe.interim_usage_s)",
+                folder.display()
+            );
+        });
+        Self { own: own.ok().map(Arc::new), former }
+    }
+
+    /// Where this life counts.
+    pub(super) fn own(&self) -> Option<Arc<Lasting>> {
+        self.own.clone()
+    }
+
+    /// Whether there is anything to tell.
+    pub(super) fn are_any(&self) -> bool {
+        !self.former.is_empty()
+    }
+
+    /// From the beginning: another one is told.
+    pub(super) fn rewind(&mut self) {
+        self.former.iter_mut().for_each(Former::rewind);
+    }
+
+    /// What the first of them has counted, in part, and which it is; no counts once that was all. `None` once there is none.
+    pub(super) fn next(&mut self) -> Option<(u64, Option<Counts>)> {
+        let former = self.former.front_mut()?;
+        let counts = former.counts().unwrap_or_else(|error| {
+            tracing::warn!("{} cannot be read to its end: {error}", former.path().display());
+            None
+        });
+        Some((former.epoch(), counts))
+    }
+
+    /// The control plane has heard all of the first of them.
+    pub(super) fn heard(&mut self, is_kept: bool) {
+        let Some(former) = self.former.pop_front() else { return };
+        if is_kept {
+            tracing::info!(
+                "the control plane was told what a data plane before this one had counted when it was killed"
+            );
+        } else {
+            tracing::warn!(
+                "the control plane was told what a data plane before this one had counted, and its disk does not take it: if it ends \
+                 before that does, what its database lacks is lost"
+            );
+        }
+        forget(former);
+    }
+
+    /// This life is over. Where it was told, nothing is left of it; else where it is.
+    pub(super) fn end(&self, is_told: bool) -> Option<&Path> {
+        let own = self.own.as_deref()?;
+        if is_told && let Err(error) = own.forget() {
+            tracing::warn!("{} is left behind: {error}", own.path().display());
+        }
+        Some(own.path())
+    }
+}
+
+/// What has counted anything, the oldest first. Of too many the oldest go.
+fn former(folder: &Path, node: &str) -> VecDeque<Former> {
+    let unread = |path: &Path, error: io::Error| {
+        let path = path.display();
+        tracing::warn!(
+            "what an earlier data plane has counted cannot be read from {path}: {error}; remove it if nobody else can"
+        );
+    };
+    let mut all = VecDeque::new();
+    for mut former in Former::all(folder, node, unread) {
+        match former.has_counted() {
+            Ok(false) => forget(former),
+            _ => all.push_back(former),
+        }
+    }
+    let excess = all.len().saturating_sub(KEPT);
+    for former in all.drain(..excess) {
+        tracing::warn!(
+            "more than {KEPT} data planes were killed, and nobody was told: what the first has counted is lost"
+        );
+        forget(former);
+    }
+    all
+}
+
+fn forget(former: Former) {
+    let path = former.path().to_owned();
+    if let Err(error) = former.forget() {
+        tracing::warn!("{} is left behind: {error}", path.display());
+    }
+}
+
+/// A folder in memory, and what files of this node are called there.
+fn place(run_dir: &Path) -> Option<(PathBuf, String)> {
+    let is_memory = |folder: &Path| statfs(folder).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC);
+    if is_memory(run_dir) {
+        return Some((run_dir.to_owned(), ALONE.to_owned()));
+    }
+    let run_dir = run_dir.canonicalize().ok()?;
+    is_memory(Path::new(SHARED_MEMORY))
+        .then(|| (SHARED_MEMORY.into(), format!("anchorline{}", named(&run_dir))))
+}
+
+/// A path as part of a file's name, unlike that of any other.
+fn named(path: &Path) -> String {
+    let character = |octet: &u8| match octet {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(*octet).to_string(),
+        b'/' => "-".to_owned(),
+        other => format!("_{other:02x}"),
+    };
+    path.as_os_str().as_encoded_bytes().iter().map(character).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn find(run_dir: &Path, epoch: u64) -> Lives {
+        let limits = Limits { sessions: 16, pdrs: 32, ..Limits::default() };
+        Lives::find(run_dir, epoch, (&Crew::default(), &limits))
+    }
+
+    fn files(folder: &Path) -> usize {
+        fs::read_dir(folder).unwrap().count()
+    }
+
+    #[test]
+    fn a_run_dir_in_memory_has_its_own_counts() {
+        let folder = tempfile::tempdir_in(SHARED_MEMORY).unwrap();
+        let mut first = find(folder.path(), 1);
+        assert_eq!(first.own().unwrap().path().parent(), Some(folder.path()));
+        assert!(!first.are_any() && first.next().is_none());
+        // It has a name until it is told.
+        assert!(first.end(false).unwrap().exists());
+        assert!(!first.end(true).unwrap().exists());
+    }
+
+    /// What has counted nothing is of no use to anybody; and a life that goes on is not over.
+    #[test]
+    fn empty_files_of_former_lives_are_removed() {
+        let folder = tempfile::tempdir_in(SHARED_MEMORY).unwrap();
+        let config = |epoch| {
+            let lives = find(folder.path(), epoch);
+            dataplane::Config { lasting: lives.own(), epoch, ..dataplane::Config::default() }
+        };
+        let engine = |config: &dataplane::Config| {
+            dataplane::connect::<crate::dpe::room::Silence>(config, vec![], || 0).unwrap()
+        };
+        let [one, two] = [1, 2].map(config);
+        let (first, second) = (engine(&one), engine(&two));
+        assert!(!find(folder.path(), 3).are_any());
+        drop((first, one));
+        assert_eq!(files(folder.path()), 3, "the first, the second and the third");
+        assert!(!find(folder.path(), 4).are_any());
+        assert_eq!(files(folder.path()), 2, "the second lives, and so did the fourth until now");
+        drop((second, two));
+    }
+
+    #[test]
+    fn a_folder_without_the_room_is_left_alone() {
+        let folder = tempfile::tempdir_in(SHARED_MEMORY).unwrap();
+        let limits = Limits { sessions: usize::MAX >> 16, ..Limits::default() };
+        let crew = Crew { workers: 32, ..Crew::default() };
+        let lives = Lives::find(folder.path(), 1, (&crew, &limits));
+        assert!(lives.own().is_none() && lives.end(true).is_none());
+        assert_eq!(files(folder.path()), 0);
+    }
+
+    #[test]
+    fn run_dirs_on_disk_have_names_in_shared_memory_that_nobody_shares() {
+        let names = ["/run/a-b", "/run/a/b", "/run/a_2db", "/run/a.b"].map(|path| named(Path::new(path)));
+        assert_eq!(names[1], "-run-a-b");
+        let all: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(all.len(), names.len(), "{names:?}");
+        assert!(names.iter().all(|name| !name.contains(['.', '/'])));
+        assert_eq!(place(Path::new("/proc/self")).map(|(folder, _)| folder), Some(SHARED_MEMORY.into()));
+    }
+}
