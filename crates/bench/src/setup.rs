@@ -2,6 +2,7 @@
 
 use crate::product::Population;
 use dataplane::{Config, Crew, Lasting, Limits, PortConfig, Route};
+use host::{MemoryFolder, Root};
 use packet::ethernet::MacAddress;
 use packet::{ipv4, udp};
 use rules::{
@@ -113,9 +114,12 @@ pub(crate) fn ports() -> Vec<PortConfig> {
 /// Counts lie in memory with a name, as those of a data plane do, which outlive it. These do not: the name is given up at once.
 fn lasting(limits: &Limits) -> Option<Arc<Lasting>> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
+    let folder = Path::new(SHARED_MEMORY);
+    let small = MemoryFolder::of(&Root::system(), folder).filter(|found| !found.has_huge_pages());
+    // Whoever may not is slower, as a data plane there would be.
+    small.into_iter().for_each(|small| drop(small.allow_huge_pages()));
     let node = format!("anchorline-bench-{}", std::process::id());
-    let lasting =
-        Lasting::create(Path::new(SHARED_MEMORY), &node, NEXT.fetch_add(1, Ordering::Relaxed)).ok()?;
+    let lasting = Lasting::create(folder, &node, NEXT.fetch_add(1, Ordering::Relaxed)).ok()?;
     lasting.forget().ok()?;
     lasting.has_room_for(&Crew::default(), limits).ok().map(|()| Arc::new(lasting))
 }

@@ -14,7 +14,6 @@ mod table;
 use crate::config::Limits;
 use crate::state::{Cell, Label, cells};
 use crate::steering::Crew;
-use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::statvfs::fstatvfs;
 use nix::time::ClockId;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -29,7 +28,7 @@ pub(crate) use table::Table;
 
 /// Sections and tables begin with a huge page.
 const ALIGN: u64 = 2 << 20;
-/// "anchored" and how the file is laid out: changes with any of it, beside what [`Header`] says of sizes.
+/// Whose it is, and how it is laid out: the last octet changes with that, beside the sizes that [`Header`] says.
 const MAGIC: u64 = u64::from_le_bytes(*b"anchor\0\x01");
 /// Files have the names of their node and of the life that counts in them, and this.
 const SUFFIX: &str = ".counts";
@@ -184,13 +183,5 @@ impl Section {
     pub(crate) fn places(&self, cells: usize) -> [Place; 2] {
         let header = Header::of((0, 0), 0, cells);
         header.section(self.worker as u64).map(|at| Place { file: Arc::clone(&self.file), at })
-    }
-}
-
-impl Place {
-    /// Takes the memory of a part of the table, in bytes from its beginning: who writes to it later would be killed where there is none.
-    fn take(&self, start: u64, end: u64) -> io::Result<()> {
-        let (offset, length) = ((self.at + start) as i64, (end - start) as i64);
-        Ok(fallocate(&self.file.file, FallocateFlags::empty(), offset, length)?)
     }
 }

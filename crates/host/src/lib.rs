@@ -10,7 +10,8 @@
 //! * [`Layout`]: which CPUs workers are best given, and why.
 //! * [`examine`]: what it means for a user plane: [`Finding`]s, each with what to do and what it is worth.
 //! * [`tune`]: changes at run time, as a plan that is printed, applied whole or not at all, and undone.
-//! * [`Ceiling`]: the one thing that a node changes by itself, while it runs: how fast a worker's CPU may be.
+//! * [`Ceiling`] and [`MemoryFolder`]: what a node changes by itself: how fast a worker's CPU may be, while it runs, and whether files in
+//!   memory may have huge pages.
 
 mod asking;
 mod checks;
@@ -19,6 +20,7 @@ mod facts;
 mod finding;
 mod frequency;
 mod layout;
+mod memory_folder;
 mod node;
 mod placement;
 mod report;
@@ -36,6 +38,7 @@ pub use facts::{
 pub use finding::{Finding, State};
 pub use frequency::{Ceiling, Pace, Throttle, give_back};
 pub use layout::{Asked, Layout};
+pub use memory_folder::MemoryFolder;
 pub use node::{Idle, Node, NodePort, Tables, device, is_pci};
 pub use placement::Placement;
 pub use report::{Colours, explained, table};

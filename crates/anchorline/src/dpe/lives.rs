@@ -2,7 +2,7 @@
 
 use dataplane::{Crew, Former, Lasting, Limits};
 use dplink::UsageCounts;
-use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use host::{MemoryFolder, Root};
 use rules::Seid;
 use std::collections::VecDeque;
 use std::io;
@@ -27,30 +27,34 @@ pub(super) struct Lives {
 }
 
 impl Lives {
-    /// Looks for what former lives of the node have left, and makes a place for this one's counts.
+    /// Looks for what former lives of the node have left, and makes a place for this one's counts: the first that has the room.
     pub(super) fn find(run_dir: &Path, epoch: u64, (crew, limits): (&Crew, &Limits)) -> Self {
-        let Some((folder, node)) = place(run_dir) else {
-            tracing::warn!(
-                "neither node.run_dir ({}) nor {SHARED_MEMORY} is in memory (tmpfs): if this process is killed, what sessions have used \
-                 since that was told last is lost (dpe.interim_usage_s)",
-                run_dir.display()
-            );
-            return Self::default();
-        };
-        let former = former(&folder, &node);
-        let own = Lasting::create(&folder, &node, epoch).and_then(|own| {
-            // Who gives up leaves nothing behind.
-            own.has_room_for(crew, limits).inspect_err(|_| drop(own.forget()))?;
+        let places = places(run_dir);
+        let former = places.iter().flat_map(|(folder, node)| former(folder, node)).collect();
+        let create = |(folder, node): &(PathBuf, String)| {
+            ask_for_huge_pages(folder);
+            let own = Lasting::create(folder, node, epoch)
+                .map_err(|error| format!("{} cannot be written to: {error}", folder.display()))?;
+            own.has_room_for(crew, limits).map_err(|error| {
+                // Who gives up leaves nothing behind.
+                drop(own.forget());
+                format!("{} has not the room: {error}", folder.display())
+            })?;
             Ok(own)
-        });
-        let own = own.inspect_err(|error| {
+        };
+        let mut reasons = vec![];
+        let found =
+            places.iter().find_map(|place| create(place).map_err(|reason: String| reasons.push(reason)).ok());
+        if found.is_none() {
+            let reasons = reasons.join("; ");
             tracing::warn!(
-                "{} cannot keep what sessions have used ({error}): if this process is killed, what has not been told since is lost \
-                 (dpe.interim_usage_s)",
-                folder.display()
+                "if this process is killed, what sessions have used since it was told last (dpe.interim_usage_s) is lost: neither \
+                 node.run_dir ({}) nor {SHARED_MEMORY} is a tmpfs with room for it{}{reasons}",
+                run_dir.display(),
+                if reasons.is_empty() { "" } else { ": " }
             );
-        });
-        Self { own: own.ok().map(Arc::new), former }
+        }
+        Self { own: found.map(Arc::new), former }
     }
 
     /// Where this life counts.
@@ -136,15 +140,38 @@ fn forget(former: Former) {
     }
 }
 
-/// A folder in memory, and what files of this node are called there.
-fn place(run_dir: &Path) -> Option<(PathBuf, String)> {
-    let is_memory = |folder: &Path| statfs(folder).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC);
-    if is_memory(run_dir) {
-        return Some((run_dir.to_owned(), ALONE.to_owned()));
+/// Folders in memory, and what files of this node are called there.
+fn places(run_dir: &Path) -> Vec<(PathBuf, String)> {
+    let alone = (run_dir.to_owned(), ALONE.to_owned());
+    let among_others = run_dir
+        .canonicalize()
+        .ok()
+        .map(|run_dir| (PathBuf::from(SHARED_MEMORY), format!("anchorline{}", named(&run_dir))));
+    [Some(alone), among_others]
+        .into_iter()
+        .flatten()
+        .filter(|(folder, _)| in_memory(folder).is_some())
+        .collect()
+}
+
+fn in_memory(folder: &Path) -> Option<MemoryFolder> {
+    MemoryFolder::of(&Root::system(), &folder.canonicalize().ok()?)
+}
+
+/// Packets read these counts at random, which takes longer by small pages; where the folder lets nobody have huge ones, it is told to.
+fn ask_for_huge_pages(folder: &Path) {
+    let Some(small) = in_memory(folder).filter(|found| !found.has_huge_pages()) else { return };
+    match small.allow_huge_pages() {
+        Ok(()) => tracing::info!(
+            "files in {} may have huge pages, if they ask for them (huge=advise)",
+            folder.display()
+        ),
+        Err(error) => tracing::warn!(
+            "what sessions use is counted in small pages, which is slower with very many: {} cannot have huge ones ({error}); mount \
+             it with huge=advise",
+            folder.display()
+        ),
     }
-    let run_dir = run_dir.canonicalize().ok()?;
-    is_memory(Path::new(SHARED_MEMORY))
-        .then(|| (SHARED_MEMORY.into(), format!("anchorline{}", named(&run_dir))))
 }
 
 /// A path as part of a file's name, unlike that of any other.
@@ -220,6 +247,10 @@ mod tests {
         let all: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(all.len(), names.len(), "{names:?}");
         assert!(names.iter().all(|name| !name.contains(['.', '/'])));
-        assert_eq!(place(Path::new("/proc/self")).map(|(folder, _)| folder), Some(SHARED_MEMORY.into()));
+        let folders =
+            |run_dir| places(Path::new(run_dir)).into_iter().map(|(folder, _)| folder).collect::<Vec<_>>();
+        assert_eq!(folders("/proc/self"), [Path::new(SHARED_MEMORY)]);
+        let folder = tempfile::tempdir_in(SHARED_MEMORY).unwrap();
+        assert_eq!(folders(folder.path().to_str().unwrap()), [folder.path(), Path::new(SHARED_MEMORY)]);
     }
 }

@@ -7,7 +7,7 @@
 
 use super::{ALIGN, Place};
 use crate::state::memory::{self, NoMemory};
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::{io, slice};
@@ -17,7 +17,7 @@ enum Memory<T> {
     /// Never touched but to be given back.
     Own { _entries: Vec<T> },
     /// Of which so many bytes have been taken.
-    File { _map: MmapRaw, place: Place, taken: u64 },
+    File { map: MmapRaw, taken: u64 },
 }
 
 /// Entries behind one another, that need not be dropped.
@@ -50,7 +50,7 @@ impl<T: Copy> Table<T> {
         let map = map.map_err(none)?;
         let first = NonNull::new(map.as_mut_ptr().cast::<T>()).ok_or(NoMemory { bytes })?;
         memory::advise_huge_at(first.as_ptr().addr(), bytes);
-        Ok(Self { first, length: 0, limit, memory: Memory::File { _map: map, place, taken: 0 } })
+        Ok(Self { first, length: 0, limit, memory: Memory::File { map, taken: 0 } })
     }
 
     /// Makes it this long, with entries like this behind those there are; whether there was the memory for it. It never gets shorter.
@@ -66,12 +66,15 @@ impl<T: Copy> Table<T> {
         true
     }
 
-    /// Has so many bytes of a file in memory; some more at a time, as asking takes longer than having.
+    /// Has so many bytes of a file in memory; some more at a time, as asking takes longer than having. Who writes to a file where there is no
+    /// memory is killed, so whether there is any is asked first.
     fn take(&mut self, bytes: u64) -> bool {
-        let Memory::File { place, taken, .. } = &mut self.memory else { return true };
+        let Memory::File { map, taken } = &mut self.memory else { return true };
         if bytes > *taken {
-            let end = bytes.next_multiple_of(ALIGN);
-            if place.take(*taken, end).is_err() {
+            let end = bytes.next_multiple_of(ALIGN).min(map.len() as u64);
+            // By its addresses, and not by the file's: only so it has the huge pages that were asked for.
+            let (start, length) = (*taken as usize, (end - *taken) as usize);
+            if map.advise_range(Advice::PopulateWrite, start, length).is_err() {
                 return false;
             }
             *taken = end;
