@@ -50,6 +50,8 @@ KNOWN = {
         ("pycrate", "message 17 is not known", "it lacks Session Set Modification"),
         ("pycrate", "message [567] has 116", "release 16 dropped the element; control planes that choose TEIDs look for it"),
         ("pycrate", "message 12 has 315", "Peer UP Restart Report is of release 17"),
+        ("pycrate", "79 has 156", "times of events, lost with the session where no request may follow the answer (without ARDR)"),
+        ("pycrate", "79 has 125", "a report that followed the answer to a query is told again as it was, with the deletion"),
         ("pycrate", "258 cannot be read", "its IP Version has nine bits in an octet"),
         ("pycrate", "80 (lacks (45|250|260)|has (63|81|104))", "its table of mandatory elements there is that of 83"),
     ],

@@ -225,8 +225,7 @@ impl Node {
         let tells_usage = !usage_reports.is_empty();
         let pressure = self.pressure(asked.key.from.ip());
         let cp_seid = next.cp_f_seid.seid;
-        let further = usage::split(&mut usage_reports, true);
-        usage_reports.iter_mut().for_each(usage::without_flow);
+        let further = usage::split_answer(&mut usage_reports, true);
         let carried = usage::information(&further, 0);
         let requests = further.into_iter().map(|reports| Message::session(cp_seid, 0, of_usage(reports)));
         next.usage.further.extend(requests.map(|request| pfcp::encode(&request)));

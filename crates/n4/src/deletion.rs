@@ -84,8 +84,7 @@ impl Node {
         let (cp_seid, owner) = (session.record.cp_f_seid.seid, session.record.owner.clone());
         let tells_usage = !usage_reports.is_empty();
         let knows = self.peers.get(&owner).is_some_and(|owner| owner.has(CpFeature::Ardr));
-        let further = usage::split(&mut usage_reports, knows);
-        usage_reports.iter_mut().for_each(usage::without_flow);
+        let further = usage::split_answer(&mut usage_reports, knows);
         let is_late = pending.applied.is_none() && !session.record.rules.urrs.is_empty();
         let late = if is_late && knows { session.record.rules.urrs.len() } else { 0 };
         if is_late {

@@ -223,6 +223,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         hear(session, counts, now_ms);
         let Session { record, meter, .. } = session;
+        let mut saves = false;
         let (wanted, trigger) = match cause {
             UsageCause::Query(token) => return self.query_answered(seid, token),
             // Nobody will be able to ask for it.
@@ -231,6 +232,7 @@ impl Node {
             UsageCause::VolumeQuota => (Triggers::VOLUME_QUOTA, Trigger::VOLQU),
             UsageCause::DroppedDownlink => (Triggers::DROPPED_DOWNLINK, Trigger::DROTH),
             UsageCause::StartOfTraffic(start) => {
+                saves = record.rules.urrs.iter().any(|urr| urr.methods.event);
                 let of_it = counts.iter().map(|counts| counts.urr);
                 of_it.for_each(|urr| usage::hear_start(record, urr, start.as_ref(), &self.config));
                 (Triggers::START_OF_TRAFFIC, Trigger::START)
@@ -238,6 +240,10 @@ impl Node {
         };
         for counts in counts {
             meter.triggered(&mut record.usage, &record.rules, (counts.urr, wanted, trigger));
+        }
+        // An event has a time, which the data plane does not tell again to who comes in our place.
+        if saves && session.is_established() {
+            session.save();
         }
         self.attend(seid);
     }

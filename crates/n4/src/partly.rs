@@ -53,8 +53,7 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     (ie::FRAMED_ROUTING, "all but 0", &[&[0, 0, 0, 1]]),
     (
         ie::MEASUREMENT_METHOD,
-        "EVENT alone, unless START, STOPT or MACAR is asked for: these are the events that are known, and told one by one. Beside \
-         VOLUM or DURAT it is taken, and nothing is counted for it",
+        "none of EVENT where thresholds or quotas of events are given, or EVETH or EVEQU is asked for (cause 69)",
         &[],
     ),
     (
@@ -63,11 +62,7 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
         &[],
     ),
     (ie::PDN_TYPE, "Non-IP", &[&[4]]),
-    (
-        ie::REPORTING_TRIGGERS,
-        "ENVCL, EVETH, EVEQU, IPMJL, REEMR, UPINT",
-        &[&[0, 0x04], &[0, 0x10], &[0, 0x20], &[0, 0x40], &[0, 0, 1], &[0, 0, 2]],
-    ),
+    (ie::REPORTING_TRIGGERS, "ENVCL, IPMJL, REEMR, UPINT", &[&[0, 0x04], &[0, 0x40], &[0, 0, 1], &[0, 0, 2]]),
     (ie::MEASUREMENT_INFORMATION, "SSPOC, ASPOC, CIAM", &[&[0x20], &[0x40], &[0x80]]),
     (
         ie::QER_CORRELATION_ID,

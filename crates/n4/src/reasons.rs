@@ -3,12 +3,6 @@
 
 use pfcp::ie;
 
-/// What an event is no clause says: event-based charging is for predefined rules and applications of the operator's (TS
-/// 23.503 table 6.3.1), whose user plane is to know. A Usage Report has room for times of events (TS 29.244 table 7.5.8.3-1),
-/// and for no count.
-const EVENTS: &str = "which events are counted is not specified (TS 23.503 table 6.3.1 leaves it to who defines a rule or an \
-                      application), so none would ever be reached";
-
 /// No rate is set aside for anybody by forwarding packets: those that are late for want of the radio's capacity are the
 /// radio's. TS 23.501 5.7.2.5 has the (R)AN guarantee the GFBR, whose admission control knows what there is to give; of a GBR
 /// flow a user plane holds the MFBR (5.7.1.8), and an SGW-U or PGW-U the MBR of a GBR bearer (TS 23.401 4.7.3), which come as
@@ -21,11 +15,4 @@ const POLICIES: &str = "what leaves outside of tunnels goes to the next hop of t
                         configuration, into a tunnel as without; other names are refused (cause 70)";
 
 /// By number.
-pub(crate) const REASONS: &[(u16, &str)] = &[
-    (ie::GBR, GUARANTEED),
-    (ie::FORWARDING_POLICY, POLICIES),
-    (ie::EVENT_QUOTA, EVENTS),
-    (ie::EVENT_THRESHOLD, EVENTS),
-    (ie::SUBSEQUENT_EVENT_QUOTA, EVENTS),
-    (ie::SUBSEQUENT_EVENT_THRESHOLD, EVENTS),
-];
+pub(crate) const REASONS: &[(u16, &str)] = &[(ie::GBR, GUARANTEED), (ie::FORWARDING_POLICY, POLICIES)];

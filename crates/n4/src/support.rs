@@ -142,23 +142,14 @@ pub(crate) const IN_QER: &[u16] = &[
 /// How long packets are kept is said in the answer to a report alone (TS 29.244 7.5.9.2). And MT-EDT.
 pub(crate) const IN_BAR: &[u16] = &[ie::DL_BUFFERING_DURATION, ie::MT_EDT_CONTROL_INFORMATION];
 
-/// In URRs: events (`reasons.rs`) and what belongs to them, envelopes, aggregation, a number of reports, and what is exempted from the
-/// action beyond a quota (QUASF).
+/// In URRs: envelopes, aggregation, a number of reports, and what is exempted from the action beyond a quota (QUASF).
 pub(crate) const IN_URR: &[u16] = &[
-    ie::EVENT_QUOTA,
-    ie::EVENT_THRESHOLD,
-    ie::SUBSEQUENT_EVENT_QUOTA,
-    ie::SUBSEQUENT_EVENT_THRESHOLD,
     ie::TIME_QUOTA_MECHANISM,
     ie::AGGREGATED_URRS,
     ie::NUMBER_OF_REPORTS,
     ie::APPLICATION_ID,
     ie::SDF_FILTER,
 ];
-
-/// Events, as in URRs.
-pub(crate) const IN_ADDITIONAL_MONITORING_TIME: &[u16] =
-    &[ie::SUBSEQUENT_EVENT_QUOTA, ie::SUBSEQUENT_EVENT_THRESHOLD];
 
 /// What is obeyed though it is not decoded with its group, with its name in the code.
 pub(crate) const OBEYED: &[(&str, u16, &str)] = &[
@@ -246,4 +237,6 @@ pub(crate) const TRIGGERS: u32 = Triggers::PERIODIC.0
     | Triggers::VOLUME_QUOTA.0
     | Triggers::TIME_QUOTA.0
     | Triggers::MAC_ADDRESSES.0
+    | Triggers::EVENT_THRESHOLD.0
+    | Triggers::EVENT_QUOTA.0
     | Triggers::QUOTA_VALIDITY_TIME.0;

@@ -94,11 +94,7 @@ fn received() -> Vec<(&'static str, Fields, Vec<u16>)> {
         ("Remove QER", RemoveQer::FIELDS, none()),
         ("Create URR", CreateUrr::FIELDS, support::IN_URR.to_vec()),
         ("Update URR", UpdateUrr::FIELDS, support::IN_URR.to_vec()),
-        (
-            "Additional Monitoring Time",
-            AdditionalMonitoringTime::FIELDS,
-            support::IN_ADDITIONAL_MONITORING_TIME.to_vec(),
-        ),
+        ("Additional Monitoring Time", AdditionalMonitoringTime::FIELDS, none()),
         ("Remove URR", RemoveUrr::FIELDS, none()),
         ("Query URR", QueryUrr::FIELDS, none()),
         ("Create BAR", CreateBar::FIELDS, support::IN_BAR.to_vec()),

@@ -116,6 +116,10 @@ pub struct UrrUpdate {
     pub time_threshold_s: Option<Option<u32>>,
     /// New time quota, or none.
     pub time_quota_s: Option<Option<u32>>,
+    /// New event threshold, or none.
+    pub event_threshold: Option<Option<u32>>,
+    /// New event quota, or none.
+    pub event_quota: Option<Option<u32>>,
     /// New quota holding time, or none.
     pub quota_holding_time_s: Option<Option<u32>>,
     /// New quota validity time, or none.
@@ -134,6 +138,10 @@ pub struct UrrUpdate {
     pub subsequent_volume_quota: Option<Option<Volume>>,
     /// New time quota from the monitoring time on, or none.
     pub subsequent_time_quota_s: Option<Option<u32>>,
+    /// New event threshold from the monitoring time on, or none.
+    pub subsequent_event_threshold: Option<Option<u32>>,
+    /// New event quota from the monitoring time on, or none.
+    pub subsequent_event_quota: Option<Option<u32>>,
     /// Replaces the whole list.
     pub additional_monitoring: Option<Vec<Monitoring>>,
     /// Replaces the whole list.

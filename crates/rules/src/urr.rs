@@ -10,7 +10,7 @@ pub struct Methods {
     pub duration: bool,
     /// VOLUM.
     pub volume: bool,
-    /// EVENT.
+    /// EVENT: starts of traffic.
     pub event: bool,
 }
 
@@ -43,6 +43,10 @@ impl Triggers {
     pub const ENVELOPE_CLOSURE: Self = Self(1 << 10);
     /// MACAR: MAC addresses of the user were detected, or are no longer in use.
     pub const MAC_ADDRESSES: Self = Self(1 << 11);
+    /// EVETH.
+    pub const EVENT_THRESHOLD: Self = Self(1 << 12);
+    /// EVEQU.
+    pub const EVENT_QUOTA: Self = Self(1 << 13);
     /// QUVTI: the quota's validity time ended.
     pub const QUOTA_VALIDITY_TIME: Self = Self(1 << 15);
 
@@ -85,6 +89,10 @@ pub struct Monitoring {
     pub volume_quota: Option<Volume>,
     /// Packets pass for so long.
     pub time_quota_s: Option<u32>,
+    /// Report after so many.
+    pub event_threshold: Option<u32>,
+    /// Packets pass until so many events are over.
+    pub event_quota: Option<u32>,
 }
 
 /// Usage Reporting Rule (TS 29.244 7.5.2.4). The data plane counts bytes and packets, and enforces volume thresholds
@@ -114,6 +122,10 @@ pub struct Urr {
     pub time_threshold_s: Option<u32>,
     /// Packets pass for so long.
     pub time_quota_s: Option<u32>,
+    /// Report after so many events, again and again.
+    pub event_threshold: Option<u32>,
+    /// Packets pass until so many events are over, of those since the quota was given.
+    pub event_quota: Option<u32>,
     /// How long a quota is held without traffic.
     pub quota_holding_time_s: Option<u32>,
     /// The end of the quota's validity.
@@ -132,6 +144,10 @@ pub struct Urr {
     pub subsequent_volume_quota: Option<Volume>,
     /// From the monitoring time on.
     pub subsequent_time_quota_s: Option<u32>,
+    /// From the monitoring time on.
+    pub subsequent_event_threshold: Option<u32>,
+    /// From the monitoring time on.
+    pub subsequent_event_quota: Option<u32>,
     /// More monitoring times, in any order. At most
     /// [`limits::ADDITIONAL_MONITORING_TIMES`](crate::limits::ADDITIONAL_MONITORING_TIMES).
     pub additional_monitoring: Vec<Monitoring>,
@@ -159,6 +175,8 @@ impl Urr {
             time_threshold_s: self.subsequent_time_threshold_s,
             volume_quota: self.subsequent_volume_quota,
             time_quota_s: self.subsequent_time_quota_s,
+            event_threshold: self.subsequent_event_threshold,
+            event_quota: self.subsequent_event_quota,
         });
         first.into_iter().chain(self.additional_monitoring.iter().copied())
     }

@@ -72,6 +72,8 @@ pub struct Used {
     pub counts: Counts,
     /// Time that counts, in milliseconds.
     pub duration_ms: u64,
+    /// Uses of the service that have begun, where they are measured.
+    pub events: u32,
     /// The moment.
     pub at_ms: u64,
 }
@@ -134,7 +136,15 @@ pub struct UrrUsage {
     pub passed_monitoring_time: Option<u32>,
     /// Subsequent thresholds and quotas hold: those of the monitoring times from this one to the one that has passed last.
     pub subsequent_from: Option<u32>,
-    /// The time quota is used up.
+    /// When the events came that no report has told of, in order; of more than there is room for, the first ones.
+    pub event_times: Vec<u64>,
+    /// Where events are measured only since some moment: packets before it are of none.
+    pub events_from_ms: u64,
+    /// The use that came last is not over.
+    pub is_in_use: bool,
+    /// Grows whenever the data plane is to tell of the beginning of a use anew.
+    pub uses_awaited: u32,
+    /// The quota of time or of events is used up.
     pub is_blocked: bool,
     /// Of the volume quota, what had been used when packets passed again: the data plane begins the rest anew.
     pub interrupted: Counts,
@@ -147,6 +157,8 @@ impl UrrUsage {
     pub fn unblock(&mut self) {
         if std::mem::take(&mut self.is_blocked) {
             self.interrupted = self.known.counts - self.granted.counts;
+            // A start that missed the quota was told of, and was no use.
+            self.uses_awaited = self.uses_awaited.wrapping_add(1);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Refuses requests that ask for what is not done.
 
 use super::{
-    IN_ADDITIONAL_MONITORING_TIME, IN_BAR, IN_DUPLICATING, IN_FAR, IN_FORWARDING, IN_MODIFICATION, IN_PDI,
-    IN_PDR, IN_QER, IN_SESSION, IN_TRAFFIC_ENDPOINT, IN_URR,
+    IN_BAR, IN_DUPLICATING, IN_FAR, IN_FORWARDING, IN_MODIFICATION, IN_PDI, IN_PDR, IN_QER, IN_SESSION,
+    IN_TRAFFIC_ENDPOINT, IN_URR,
 };
 use crate::config::Config;
 use crate::refusal::Refusal;
@@ -10,9 +10,8 @@ use crate::translate::policy;
 use crate::{families, networks};
 use charging::OWN_METERS;
 use pfcp::{
-    AdditionalMonitoringTime, Cause, CreatePdr, CreateUrr, FailedRuleId, Pdi, PdnType, RawIe,
-    ReportingTriggers, SessionEstablishmentRequest, SessionModificationRequest, UpdatePdr, UpdateUrr, flags,
-    ie,
+    Cause, CreatePdr, CreateUrr, FailedRuleId, Pdi, PdnType, RawIe, ReportingTriggers,
+    SessionEstablishmentRequest, SessionModificationRequest, UpdatePdr, UpdateUrr, flags, ie,
 };
 use rules::Triggers;
 
@@ -107,16 +106,22 @@ pub(crate) fn urrs(rules: &rules::Rules) -> Result<(), Refusal> {
         (None, ours) => ours.map(|ours| blame(Cause::RuleCreationModificationFailure, ours)),
     };
     refusal.map_or(Ok(()), Err)?;
-    let empty = rules.urrs.iter().any(measures_nothing);
-    if empty { Err(Refusal::unsupported(ie::MEASUREMENT_METHOD)) } else { Ok(()) }
+    match rules.urrs.iter().find(|urr| limits_events(urr) && !urr.methods.event) {
+        Some(urr) => {
+            let refusal = Refusal::incorrect(ie::MEASUREMENT_METHOD);
+            Err(Refusal { failed_rule_id: Some(FailedRuleId::Urr(urr.id.0)), ..refusal })
+        }
+        None => Ok(()),
+    }
 }
 
-/// Of events alone (TS 29.244 8.2.40), but of none that we know: its reports would say nothing.
-fn measures_nothing(urr: &rules::Urr) -> bool {
-    let methods = urr.methods;
-    let events = [Triggers::START_OF_TRAFFIC, Triggers::STOP_OF_TRAFFIC, Triggers::MAC_ADDRESSES];
-    let knows_events = events.iter().any(|event| urr.triggers.contains(*event));
-    methods.event && !(methods.volume || methods.duration || knows_events)
+/// Whether it asks for a number of events, which only means something where they are measured (TS 29.244 table 7.5.2.4-1).
+fn limits_events(urr: &rules::Urr) -> bool {
+    let triggers = [Triggers::EVENT_THRESHOLD, Triggers::EVENT_QUOTA];
+    let says = |threshold: Option<u32>, quota: Option<u32>| threshold.or(quota).is_some();
+    triggers.iter().any(|trigger| urr.triggers.contains(*trigger))
+        || says(urr.event_threshold, urr.event_quota)
+        || urr.monitoring().any(|time| says(time.event_threshold, time.event_quota))
 }
 
 fn create_pdr(pdr: &CreatePdr) -> Result<(), Refusal> {
@@ -153,7 +158,6 @@ fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
 
 fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
-    additional(&urr.additional_monitoring_times)?;
     measurement(urr.measurement_information)?;
     let is_periodic = |triggers: &ReportingTriggers| triggers.bits() & Triggers::PERIODIC.0 != 0;
     match urr.measurement_period {
@@ -166,13 +170,8 @@ fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
 
 fn update_urr(urr: &UpdateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
-    additional(&urr.additional_monitoring_times)?;
     measurement(urr.measurement_information)?;
     positive(urr.measurement_period)
-}
-
-fn additional(times: &[AdditionalMonitoringTime]) -> Result<(), Refusal> {
-    times.iter().try_for_each(|time| without_any(&time.carried, IN_ADDITIONAL_MONITORING_TIME))
 }
 
 fn measurement(bits: Option<u8>) -> Result<(), Refusal> {

@@ -31,6 +31,8 @@ impl Translator<'_> {
             starts_awaited: 0,
             time_threshold_s: nonzero(urr.time_threshold),
             time_quota_s: urr.time_quota,
+            event_threshold: nonzero(urr.event_threshold),
+            event_quota: urr.event_quota,
             quota_holding_time_s: nonzero(urr.quota_holding_time),
             quota_validity_time_s: nonzero(urr.quota_validity_time),
             dropped_downlink: urr.dropped_dl_traffic_threshold.map(dropped),
@@ -40,6 +42,8 @@ impl Translator<'_> {
             subsequent_time_threshold_s: nonzero(urr.subsequent_time_threshold),
             subsequent_volume_quota: urr.subsequent_volume_quota.map(volume),
             subsequent_time_quota_s: urr.subsequent_time_quota,
+            subsequent_event_threshold: nonzero(urr.subsequent_event_threshold),
+            subsequent_event_quota: urr.subsequent_event_quota,
             additional_monitoring: additional(&urr.additional_monitoring_times, id)?,
             linked: urr.linked_urr_ids.iter().copied().map(UrrId).collect(),
             before_qos: information & flags::MEASUREMENT_MBQE != 0,
@@ -63,41 +67,39 @@ impl Translator<'_> {
             id,
             methods: update.measurement_method.map(methods),
             triggers: update.reporting_triggers.as_ref().map(triggers).transpose()?,
-            measurement_period_s: field.seconds(update.measurement_period, ie::MEASUREMENT_PERIOD),
+            measurement_period_s: field.number(update.measurement_period, ie::MEASUREMENT_PERIOD),
             volume_threshold: field.volume(update.volume_threshold.map(threshold), ie::VOLUME_THRESHOLD),
             volume_quota: field.volume(update.volume_quota.map(volume), ie::VOLUME_QUOTA),
-            time_threshold_s: field.seconds(update.time_threshold, ie::TIME_THRESHOLD).map(nonzero),
-            time_quota_s: field.seconds(update.time_quota, ie::TIME_QUOTA),
-            quota_holding_time_s: field
-                .seconds(update.quota_holding_time, ie::QUOTA_HOLDING_TIME)
-                .map(nonzero),
-            quota_validity_time_s: field
-                .seconds(update.quota_validity_time, ie::QUOTA_VALIDITY_TIME)
-                .map(nonzero),
+            time_threshold_s: field.nonzero(update.time_threshold, ie::TIME_THRESHOLD),
+            time_quota_s: field.number(update.time_quota, ie::TIME_QUOTA),
+            event_threshold: field.nonzero(update.event_threshold, ie::EVENT_THRESHOLD),
+            event_quota: field.number(update.event_quota, ie::EVENT_QUOTA),
+            quota_holding_time_s: field.nonzero(update.quota_holding_time, ie::QUOTA_HOLDING_TIME),
+            quota_validity_time_s: field.nonzero(update.quota_validity_time, ie::QUOTA_VALIDITY_TIME),
             dropped_downlink: update
                 .dropped_dl_traffic_threshold
                 .map(|threshold| Some(dropped(threshold)))
                 .or(update.removes(ie::DROPPED_DL_TRAFFIC_THRESHOLD).then_some(None)),
             inactivity_detection_time_s: field
-                .seconds(update.inactivity_detection_time, ie::INACTIVITY_DETECTION_TIME)
-                .map(nonzero),
-            monitoring_time: field.seconds(update.monitoring_time, ie::MONITORING_TIME),
+                .nonzero(update.inactivity_detection_time, ie::INACTIVITY_DETECTION_TIME),
+            monitoring_time: field.number(update.monitoring_time, ie::MONITORING_TIME),
             subsequent_volume_threshold: field
                 .volume(update.subsequent_volume_threshold.map(threshold), ie::SUBSEQUENT_VOLUME_THRESHOLD),
             subsequent_time_threshold_s: field
-                .seconds(update.subsequent_time_threshold, ie::SUBSEQUENT_TIME_THRESHOLD)
-                .map(nonzero),
+                .nonzero(update.subsequent_time_threshold, ie::SUBSEQUENT_TIME_THRESHOLD),
             subsequent_volume_quota: field
                 .volume(update.subsequent_volume_quota.map(volume), ie::SUBSEQUENT_VOLUME_QUOTA),
-            subsequent_time_quota_s: field.seconds(update.subsequent_time_quota, ie::SUBSEQUENT_TIME_QUOTA),
+            subsequent_time_quota_s: field.number(update.subsequent_time_quota, ie::SUBSEQUENT_TIME_QUOTA),
+            subsequent_event_threshold: field
+                .nonzero(update.subsequent_event_threshold, ie::SUBSEQUENT_EVENT_THRESHOLD),
+            subsequent_event_quota: field.number(update.subsequent_event_quota, ie::SUBSEQUENT_EVENT_QUOTA),
             additional_monitoring: names_times.then(|| additional(times, id)).transpose()?,
             linked: names_linked.then(|| update.linked_urr_ids.iter().copied().map(UrrId).collect()),
             before_qos: bit(flags::MEASUREMENT_MBQE),
             inactive: bit(flags::MEASUREMENT_INAM),
             immediate_start: bit(flags::MEASUREMENT_ISTM),
             ethernet_inactivity_s: field
-                .seconds(update.ethernet_inactivity_timer, ie::ETHERNET_INACTIVITY_TIMER)
-                .map(nonzero),
+                .nonzero(update.ethernet_inactivity_timer, ie::ETHERNET_INACTIVITY_TIMER),
             quota_far: update
                 .quota_far_id
                 .map(|far| Some(FarId(far)))
@@ -125,8 +127,11 @@ fn given(update: &UpdateUrr, (tells_packets, names_only): (Option<bool>, Option<
         names_only,
         volume_quota: update.volume_quota.is_some(),
         time_quota: update.time_quota.is_some(),
+        event_quota: update.event_quota.is_some(),
         validity: update.quota_validity_time.is_some() || update.quota_holding_time.is_some(),
-        threshold: update.volume_threshold.is_some() || update.time_threshold.is_some(),
+        threshold: update.volume_threshold.is_some()
+            || update.time_threshold.is_some()
+            || update.event_threshold.is_some(),
         monitoring_time: update.monitoring_time.is_some(),
         additional_monitoring: !update.additional_monitoring_times.is_empty(),
         period: update.measurement_period.is_some(),
@@ -146,6 +151,8 @@ fn additional(times: &[AdditionalMonitoringTime], urr: UrrId) -> Result<Vec<Moni
         time_threshold_s: nonzero(it.subsequent_time_threshold),
         volume_quota: it.subsequent_volume_quota.map(volume),
         time_quota_s: it.subsequent_time_quota,
+        event_threshold: nonzero(it.subsequent_event_threshold),
+        event_quota: it.subsequent_event_quota,
     };
     Ok(times.iter().map(monitoring).collect())
 }
@@ -154,8 +161,13 @@ fn additional(times: &[AdditionalMonitoringTime], urr: UrrId) -> Result<Vec<Moni
 struct Field<'a>(&'a UpdateUrr);
 
 impl Field<'_> {
-    fn seconds(&self, value: Option<u32>, ie: u16) -> Option<Option<u32>> {
+    fn number(&self, value: Option<u32>, ie: u16) -> Option<Option<u32>> {
         value.map(Some).or_else(|| self.0.removes(ie).then_some(None))
+    }
+
+    /// As for volumes.
+    fn nonzero(&self, value: Option<u32>, ie: u16) -> Option<Option<u32>> {
+        self.number(value, ie).map(nonzero)
     }
 
     fn volume(&self, value: Option<Volume>, ie: u16) -> Option<Option<Volume>> {

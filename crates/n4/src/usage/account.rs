@@ -2,6 +2,7 @@
 
 use super::SILENCE;
 use super::due::is_held;
+use super::events;
 use dplink::UsageCounts;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Urr};
@@ -9,7 +10,7 @@ use session::{Counts, Inactivity, UrrUsage, UsageRecord};
 
 /// How much the age of one and the same packet may differ from one time it is told to the next: the data plane's
 /// clock for it is coarse.
-const AGE_MS: u64 = 500;
+pub(super) const AGE_MS: u64 = 500;
 
 /// Counts of the data plane, told at `now`.
 pub(crate) fn hear(record: &mut UsageRecord, rules: &Rules, told: &[UsageCounts], now: u64) {
@@ -65,6 +66,9 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     usage.first_packet_ms = usage.first_packet_ms.or(first);
     usage.first_untold_ms = usage.first_untold_ms.or(first);
     let last = told.last_packet_age_ms.map(moment);
+    if is_more {
+        events::hear(usage, urr, (first, last), now);
+    }
     if is_more && last > usage.last_packet_ms {
         usage.last_packet_ms = last;
         // What passed before the data plane knew of the end of a quota does not bring it back.

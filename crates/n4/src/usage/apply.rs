@@ -1,9 +1,9 @@
 //! What a modification gives and takes.
 
 use super::account::elapse;
-use super::due::is_held;
+use super::due::{is_held, is_time_spent};
 use super::monitoring::in_force;
-use super::{macs, monitoring};
+use super::{events, macs, monitoring};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Methods, Rules, Triggers, Urr, UrrId};
@@ -24,6 +24,8 @@ pub(crate) struct Given {
     pub(crate) volume_quota: bool,
     /// A time quota.
     pub(crate) time_quota: bool,
+    /// An event quota.
+    pub(crate) event_quota: bool,
     /// Times for its quota.
     pub(crate) validity: bool,
     /// Thresholds, which hold at once.
@@ -34,6 +36,13 @@ pub(crate) struct Given {
     pub(crate) additional_monitoring: bool,
     /// A measurement period, which begins.
     pub(crate) period: bool,
+}
+
+impl Given {
+    /// Of any kind.
+    const fn gives_quota(&self) -> bool {
+        self.volume_quota || self.time_quota || self.event_quota
+    }
 }
 
 /// The URRs that go with a change; one may come again at once.
@@ -72,7 +81,7 @@ pub(crate) fn apply(
     record.urrs.iter_mut().zip(&before.urrs).for_each(|(usage, urr)| pass(usage, (urr, after), now));
     for (usage, urr) in record.urrs.iter_mut().zip(&before.urrs) {
         let then = after.urrs.iter().find(|then| then.id == urr.id);
-        then.into_iter().for_each(|then| change_methods(usage, urr.methods, then.methods));
+        then.into_iter().for_each(|then| change_methods(usage, (urr.methods, then.methods), now));
     }
     let old = std::mem::take(&mut record.urrs);
     let of = |id: UrrId| old.iter().find(|usage| usage.urr == id);
@@ -126,9 +135,13 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     }
     usage.tells_packets = given.tells_packets.unwrap_or(usage.tells_packets);
     usage.names_only = given.names_only.unwrap_or(usage.names_only);
-    if given.time_quota || given.volume_quota && is_held(usage) {
+    if given.threshold || given.monitoring_time || given.gives_quota() {
+        usage.subsequent_from = None;
+    }
+    if given.volume_quota && is_held(usage) {
         usage.unblock();
     }
+    monitoring::free(usage, urr, (given.time_quota, given.event_quota));
     if given.volume_quota {
         usage.granted.counts = usage.known.counts;
         usage.interrupted = Counts::default();
@@ -138,7 +151,11 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
         usage.granted.duration_ms = usage.known.duration_ms;
         usage.fired &= !Trigger::TIMQU;
     }
-    if given.volume_quota || given.time_quota || given.validity {
+    if given.event_quota {
+        usage.granted.events = usage.known.events;
+        usage.fired &= !Trigger::EVEQU;
+    }
+    if given.gives_quota() || given.validity {
         usage.granted.at_ms = now;
         // Times alone let nothing pass that waits for a quota.
         usage.fired &= if is_held(usage) { !Trigger::QUVTI } else { !(Trigger::QUHTI | Trigger::QUVTI) };
@@ -146,16 +163,13 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     if given.period {
         usage.period_ms = now;
     }
-    if given.threshold || given.monitoring_time || given.volume_quota || given.time_quota {
-        usage.subsequent_from = None;
-    }
     if given.is_new || given.monitoring_time || given.additional_monitoring {
         monitoring::give(usage, urr, clock);
     }
 }
 
 /// What is measured no longer is told once more, and what is measured from now on from now on.
-fn change_methods(usage: &mut UrrUsage, before: Methods, after: Methods) {
+fn change_methods(usage: &mut UrrUsage, (before, after): (Methods, Methods), now: u64) {
     let begins = |before: bool, after: bool, formerly: bool| after && !before && !formerly;
     if begins(before.volume, after.volume, usage.formerly.volume) {
         usage.reported.counts = usage.known.counts;
@@ -163,6 +177,15 @@ fn change_methods(usage: &mut UrrUsage, before: Methods, after: Methods) {
     if begins(before.duration, after.duration, usage.formerly.duration) {
         usage.reported.duration_ms = usage.known.duration_ms;
     }
+    if begins(before.event, after.event, usage.formerly.event) {
+        usage.reported.events = usage.known.events;
+    }
+    if after.event && !before.event {
+        usage.events_from_ms = now;
+    }
+    // A use of what is not measured is none, and its next packet is the first where it is measured again.
+    usage.is_in_use &= after.event;
+    usage.formerly.event |= before.event && !after.event;
     usage.formerly.volume |= before.volume && !after.volume;
     usage.formerly.duration |= before.duration && !after.duration;
 }
@@ -183,8 +206,11 @@ fn release(usage: &mut UrrUsage, urr: &Urr, now: u64) {
 /// Whether any is left of those whose end has stopped packets.
 fn has_quota(usage: &UrrUsage, urr: &Urr) -> bool {
     let in_force = in_force(usage, urr);
+    if !is_held(usage) {
+        return is_time_spent(usage, urr) || events::are_spent(usage, urr);
+    }
     let is_for_packets = in_force.volume_quota.is_some() || urr.quota_holding_time_s.is_some();
-    in_force.time_quota_s.is_some() || is_held(usage) && is_for_packets
+    is_for_packets || in_force.time_quota_s.is_some() || in_force.event_quota.is_some()
 }
 
 /// A start that nobody was told of, and of which this URR tells.
@@ -198,6 +224,17 @@ fn begin(usage: &mut UrrUsage, urr: &Urr, now: u64) {
     let at = Used { at_ms: now, ..usage.known };
     let (due, stops) = if has_start(usage, urr) { (Trigger::START, usage.stops) } else { (0, 0) };
     let (base, active_ms) = (usage.base, usage.active_ms);
-    let counted = UrrUsage { base, active_ms, known: at, reported: at, granted: at, ..fresh(urr, now) };
+    let uses_awaited = usage.uses_awaited.wrapping_add(1);
+    let events_from_ms = if at.counts == Counts::default() { 0 } else { now };
+    let counted = UrrUsage {
+        base,
+        active_ms,
+        uses_awaited,
+        events_from_ms,
+        known: at,
+        reported: at,
+        granted: at,
+        ..fresh(urr, now)
+    };
     *usage = UrrUsage { due, fired: due, stops, ..counted };
 }

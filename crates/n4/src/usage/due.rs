@@ -2,7 +2,7 @@
 
 use super::account::elapse;
 use super::monitoring::{self, InForce, Threshold, in_force};
-use super::{moment, ms};
+use super::{events, moment, ms};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Triggers, Urr, Volume};
@@ -51,6 +51,7 @@ impl<'a> Look<'a> {
         let in_force = in_force(look.usage, look.urr);
         look.time_threshold(in_force.time_threshold_s);
         look.time_quota(in_force.time_quota_s);
+        look.events(in_force);
         look.volumes(in_force);
         look.found
     }
@@ -87,7 +88,7 @@ impl<'a> Look<'a> {
                 self.found.begins_anew = self.found.asks && next.volume_threshold.is_some();
                 return;
             }
-            monitoring::pass(self.usage, next);
+            monitoring::pass(self.usage, self.urr, next);
             self.found.rules_changed = true;
         }
     }
@@ -125,15 +126,20 @@ impl<'a> Look<'a> {
 
     /// Traffic that stops may start again, which only the data plane sees at once.
     fn stop_of_traffic(&mut self) {
-        let waits = self.wants(Triggers::STOP_OF_TRAFFIC) && self.usage.fired & Trigger::STOPT == 0;
+        let is_told = self.wants(Triggers::STOP_OF_TRAFFIC) && self.usage.fired & Trigger::STOPT == 0;
+        let waits = is_told || self.usage.is_in_use;
         let Some(last) = self.usage.last_packet_ms.filter(|_| waits) else { return };
         let gap = self.urr.inactivity_detection_time_s.map_or(STOP_MS, ms).max(SHORTEST_GAP_MS);
-        if self.is_known_at(last + gap) {
+        if !self.is_known_at(last + gap) {
+            return;
+        }
+        if is_told {
             self.fire(Trigger::STOPT);
             self.usage.fired &= !Trigger::START;
             self.usage.stops = self.usage.stops.wrapping_add(1);
-            self.found.rules_changed = true;
         }
+        events::stop(self.usage);
+        self.found.rules_changed = true;
     }
 
     /// A time that is waited for, unless it has come already.
@@ -163,6 +169,24 @@ impl<'a> Look<'a> {
             self.found.rules_changed = true;
             let is_told = limit > 0 && self.wants(Triggers::TIME_QUOTA);
             self.usage.due |= if is_told { Trigger::TIMQU } else { 0 };
+        }
+    }
+
+    /// As for time; but a use is not cut short by its own end of the quota.
+    fn events(&mut self, in_force: InForce) {
+        let mut threshold = in_force.event_threshold;
+        threshold.limit = threshold.limit.filter(|_| self.wants(Triggers::EVENT_THRESHOLD));
+        if events::are_due(self.usage, threshold) {
+            self.usage.due |= Trigger::EVETH;
+        }
+        let Some(quota) = in_force.event_quota else { return };
+        let is_told = quota > 0 && self.wants(Triggers::EVENT_QUOTA);
+        if is_told && self.usage.fired & Trigger::EVEQU == 0 && events::are_as_many(self.usage, quota) {
+            self.fire(Trigger::EVEQU);
+        }
+        if !self.usage.is_blocked && events::are_spent(self.usage, self.urr) {
+            self.usage.is_blocked = true;
+            self.found.rules_changed = true;
         }
     }
 
@@ -214,12 +238,19 @@ pub(super) const fn is_held(usage: &UrrUsage) -> bool {
 /// The triggers of a packet that there was no quota for, while none passes: of quotas of nothing, as no use has ended them. Their end
 /// is told with the first packet that misses them, for only then is there anything to ask for.
 pub(super) fn missed(usage: &UrrUsage, urr: &Urr) -> u32 {
-    let InForce { volume_quota, time_quota_s, .. } = in_force(usage, urr);
+    let InForce { volume_quota, time_quota_s, event_quota, .. } = in_force(usage, urr);
     let is_nothing = volume_quota.is_some_and(|quota| is_reached(quota, Counts::default()));
     let wants = |trigger, is_missed| is_missed && urr.triggers.contains(trigger);
     let volume = if wants(Triggers::VOLUME_QUOTA, is_nothing) { Trigger::VOLQU } else { 0 };
     let time = if wants(Triggers::TIME_QUOTA, time_quota_s == Some(0)) { Trigger::TIMQU } else { 0 };
-    volume | time
+    let events = if wants(Triggers::EVENT_QUOTA, event_quota == Some(0)) { Trigger::EVEQU } else { 0 };
+    volume | time | events
+}
+
+/// Whether the time quota in force is used up.
+pub(super) fn is_time_spent(usage: &UrrUsage, urr: &Urr) -> bool {
+    let used = usage.known.duration_ms.saturating_sub(usage.granted.duration_ms);
+    in_force(usage, urr).time_quota_s.is_some_and(|limit| used >= ms(limit))
 }
 
 /// Of a quota, the volumes that may be used.

@@ -25,9 +25,21 @@ pub(crate) fn split(reports: &mut Vec<UsageReport>, knows: bool) -> Vec<Vec<Usag
     further
 }
 
+/// The same of what an answer tells. Times of events have room in requests alone (TS 29.244 table 7.5.8.3-1, and not 7.5.5.2-1 or
+/// 7.5.7.2-1), so a report with some comes behind it; where nothing does, it is in the answer all the same, for they would be lost.
+pub(crate) fn split_answer(reports: &mut Vec<UsageReport>, knows: bool) -> Vec<Vec<UsageReport>> {
+    let has_events = |report: &mut UsageReport| knows && !report.event_time_stamps.is_empty();
+    let mut of_events: Vec<UsageReport> = reports.extract_if(.., has_events).collect();
+    let mut further = split(reports, knows);
+    reports.iter_mut().for_each(without_flow);
+    let more = split(&mut of_events, true);
+    further.extend(std::iter::once(of_events).chain(more).filter(|reports| !reports.is_empty()));
+    further
+}
+
 /// A report as an answer tells it: what began a flow, and whose it is, has no room there (TS 29.244 tables 7.5.5.2-1 and
 /// 7.5.7.2-1), unlike in a request (table 7.5.8.3-1).
-pub(crate) fn without_flow(report: &mut UsageReport) {
+fn without_flow(report: &mut UsageReport) {
     report.application_detection_information = None;
     (report.ue_ip_address, report.network_instance) = (None, None);
 }

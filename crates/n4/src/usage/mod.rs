@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `account` | what the data plane told, and time that passed |
 //! | `due` | which triggers have come, what must be looked up, and when to look again |
+//! | `events` | uses of a service, which are counted and told with their times |
 //! | `further` | reports for which an answer has no room |
 //! | `macs` | MAC addresses of Ethernet PDU sessions |
 //! | `monitoring` | monitoring times, and the thresholds and quotas in force |
@@ -23,6 +24,7 @@
 mod account;
 mod apply;
 mod due;
+mod events;
 mod further;
 mod macs;
 mod monitoring;
@@ -33,7 +35,7 @@ mod wanted;
 
 pub(crate) use account::{begin_anew, engines, has_counted, hear, hear_former, hear_last, new_epoch};
 pub(crate) use apply::{Given, apply, parted, removed};
-pub(crate) use further::{MOST_FURTHER, information, split, without_flow};
+pub(crate) use further::{MOST_FURTHER, information, split, split_answer};
 pub(crate) use macs::hear_macs;
 pub(crate) use plan::{Circumstances, Meter, Step, linked};
 pub(crate) use starts::{hear_start, telling_starts};

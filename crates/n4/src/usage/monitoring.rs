@@ -1,8 +1,8 @@
 //! Monitoring times: what is used before and after each is told apart, and other thresholds and quotas may hold from it on
 //! (TS 29.244 5.2.2.2.1). A URR may have several (7.5.2.4): what one does not say goes on as it was before it.
 
-use super::due::is_held;
-use super::moment;
+use super::due::{is_held, is_time_spent};
+use super::{events, moment};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Monitoring, Urr, Volume, limits};
@@ -44,6 +44,8 @@ pub(super) struct InForce {
     pub(super) time_threshold_s: Threshold<u32>,
     pub(super) volume_quota: Option<Volume>,
     pub(super) time_quota_s: Option<u32>,
+    pub(super) event_threshold: Threshold<u32>,
+    pub(super) event_quota: Option<u32>,
     /// How many volume quotas monitoring times have given.
     pub(super) volume_quotas: u32,
 }
@@ -54,6 +56,8 @@ pub(super) fn in_force(usage: &UrrUsage, urr: &Urr) -> InForce {
         time_threshold_s: Threshold::first(urr.time_threshold_s),
         volume_quota: urr.volume_quota,
         time_quota_s: urr.time_quota_s,
+        event_threshold: Threshold::first(urr.event_threshold),
+        event_quota: urr.event_quota,
         volume_quotas: 0,
     };
     let (Some(from), Some(last)) = (usage.subsequent_from, usage.passed_monitoring_time) else {
@@ -65,8 +69,10 @@ pub(super) fn in_force(usage: &UrrUsage, urr: &Urr) -> InForce {
     for it in held {
         in_force.volume_threshold.replace(it.volume_threshold, it.time);
         in_force.time_threshold_s.replace(it.time_threshold_s, it.time);
+        in_force.event_threshold.replace(it.event_threshold, it.time);
         in_force.volume_quota = it.volume_quota.or(in_force.volume_quota);
         in_force.time_quota_s = it.time_quota_s.or(in_force.time_quota_s);
+        in_force.event_quota = it.event_quota.or(in_force.event_quota);
         in_force.volume_quotas += u32::from(it.volume_quota.is_some());
     }
     in_force
@@ -83,6 +89,8 @@ pub(super) fn next(usage: &UrrUsage, urr: &Urr, clock: Clock) -> Option<Monitori
         time_threshold_s: other.time_threshold_s.or(one.time_threshold_s),
         volume_quota: other.volume_quota.or(one.volume_quota),
         time_quota_s: other.time_quota_s.or(one.time_quota_s),
+        event_threshold: other.event_threshold.or(one.event_threshold),
+        event_quota: other.event_quota.or(one.event_quota),
         ..one
     })
 }
@@ -93,7 +101,7 @@ const fn is_after(time: u32, other: u32) -> bool {
 }
 
 /// It has come, and what was used until then is known.
-pub(super) fn pass(usage: &mut UrrUsage, it: Monitoring) {
+pub(super) fn pass(usage: &mut UrrUsage, urr: &Urr, it: Monitoring) {
     usage.passed_monitoring_time = Some(it.time);
     usage.subsequent_from.get_or_insert(it.time);
     // Where times are given anew and nothing is ever told, the last two parts become one.
@@ -113,6 +121,18 @@ pub(super) fn pass(usage: &mut UrrUsage, it: Monitoring) {
     if it.time_quota_s.is_some() {
         usage.granted.duration_ms = usage.known.duration_ms;
         usage.fired &= !Trigger::TIMQU;
+    }
+    if it.event_quota.is_some() {
+        usage.granted.events = usage.known.events;
+        usage.fired &= !Trigger::EVEQU;
+    }
+    free(usage, urr, (it.time_quota_s.is_some(), it.event_quota.is_some()));
+}
+
+/// A quota of time or of events is given: packets pass again, unless it is the other one that is used up.
+pub(super) fn free(usage: &mut UrrUsage, urr: &Urr, (time, events): (bool, bool)) {
+    let is_held_up = !time && is_time_spent(usage, urr) || !events && events::are_spent(usage, urr);
+    if (time || events) && !is_held_up {
         usage.unblock();
     }
 }

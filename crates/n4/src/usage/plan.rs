@@ -11,10 +11,10 @@ use session::{UrrUsage, UsageRecord};
 use std::collections::BTreeSet;
 
 /// Triggers that let a user wait, or that come once: reported at once.
-const URGENT: u32 = Trigger::VOLQU | Trigger::TIMQU | Trigger::START;
+const URGENT: u32 = Trigger::VOLQU | Trigger::TIMQU | Trigger::EVEQU | Trigger::START;
 
 /// Triggers that may wait for the control plane's turn.
-const PATIENT: u32 = Trigger::PERIO | Trigger::VOLTH | Trigger::TIMTH | Trigger::LIUSA;
+const PATIENT: u32 = Trigger::PERIO | Trigger::VOLTH | Trigger::TIMTH | Trigger::EVETH | Trigger::LIUSA;
 
 /// A turn that was not taken for so long, as nothing could be told then, has passed.
 const TURN_MS: u64 = 1_000;
@@ -147,7 +147,7 @@ impl Meter {
     ) {
         let mut pairs = record.urrs.iter_mut().zip(&rules.urrs);
         let Some((usage, rule)) = pairs.find(|(usage, _)| usage.urr == urr) else { return };
-        let once = Trigger::VOLQU | Trigger::TIMQU | Trigger::START;
+        let once = Trigger::VOLQU | Trigger::TIMQU | Trigger::EVEQU | Trigger::START;
         let triggers = meant(usage, rule, (wanted, trigger)) & !(usage.fired & once);
         if triggers != 0 {
             usage.fired |= triggers & once;

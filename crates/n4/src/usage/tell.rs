@@ -2,7 +2,7 @@
 
 use super::account::elapse;
 use super::plan::linked;
-use super::{macs, ntp, starts};
+use super::{events, macs, ntp, starts};
 use machine::Clock;
 use pfcp::{UsageReport, UsageReportTrigger as Trigger, VolumeMeasurement, Volumes, flags};
 use rules::{Methods, Rules, Urr, UrrId};
@@ -18,6 +18,7 @@ pub(super) fn tell(
     clock: Clock,
 ) -> Vec<UsageReport> {
     let (mut start, end, mut after) = (usage.reported, usage.known, None);
+    let last_event = usage.event_times.last().copied();
     let mut parts = vec![];
     for it in std::mem::take(&mut usage.monitored) {
         let before = Interval { start, end: it.used, first: it.first_packet_ms, last: it.last_packet_ms };
@@ -30,7 +31,10 @@ pub(super) fn tell(
     let untold = Interval { start, end, first: usage.first_untold_ms.take(), last: usage.last_packet_ms };
     let last = part(usage, urr, untold, (triggers, clock));
     parts.push(UsageReport { usage_information: after, ..last });
-    (usage.reported, usage.due, usage.formerly) = (end, 0, Methods::default());
+    let told = parts.iter().map(|part| part.event_time_stamps.len()).sum();
+    events::make_room(usage, last_event, told);
+    let reported = Used { events: usage.reported.events, ..end };
+    (usage.reported, usage.due, usage.formerly) = (reported, 0, Methods::default());
     macs::tell(macs, urr, &mut parts);
     starts::tell(starts, usage, &mut parts);
     parts.into_iter().map(|part| UsageReport { query_urr_reference: query, ..part }).collect()
@@ -140,6 +144,7 @@ fn part(usage: &mut UrrUsage, urr: &Urr, interval: Interval, (triggers, clock): 
         duration_measurement: duration_is_told.then_some(duration_s as u32),
         time_of_first_packet: first.map(ntp),
         time_of_last_packet: last.map(ntp),
+        event_time_stamps: events::tell(usage, end.events.saturating_sub(start.events), clock),
         ..UsageReport::default()
     }
 }

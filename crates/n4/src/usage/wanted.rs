@@ -51,9 +51,10 @@ fn name_of(owner: &str) -> u64 {
 
 fn adjusted(urr: &Urr, usage: &UrrUsage) -> Urr {
     let mut urr = urr.clone();
-    urr.starts_awaited = usage.stops;
-    if urr.triggers.contains(Triggers::STOP_OF_TRAFFIC) {
-        // Who waits for the end has to know of the beginning.
+    let uses = if urr.methods.event { usage.uses_awaited } else { 0 };
+    urr.starts_awaited = usage.stops.wrapping_add(uses);
+    if urr.triggers.contains(Triggers::STOP_OF_TRAFFIC) || urr.methods.event {
+        // Who waits for the end, or counts, has to know of the beginning.
         urr.triggers = Triggers(urr.triggers.0 | Triggers::START_OF_TRAFFIC.0);
     }
     let in_force = in_force(usage, &urr);

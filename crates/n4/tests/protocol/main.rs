@@ -35,6 +35,8 @@ mod ending_lives;
 mod ending_moves;
 mod endpoints;
 mod ethernet;
+mod events;
+mod events_limits;
 mod extended_buffering;
 mod farewell;
 mod features;

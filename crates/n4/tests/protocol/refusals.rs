@@ -51,7 +51,6 @@ const ESTABLISHMENTS: &[Case] = &[
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 10))),
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 17))),
     (ie::MEASUREMENT_INFORMATION, |r| urr_in(r, |urr| urr.measurement_information = Some(1 << 7))),
-    (ie::EVENT_THRESHOLD, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::EVENT_THRESHOLD))),
     (ie::TIME_QUOTA_MECHANISM, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::TIME_QUOTA_MECHANISM))),
     (ie::AGGREGATED_URRS, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::AGGREGATED_URRS))),
     (ie::NUMBER_OF_REPORTS, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::NUMBER_OF_REPORTS))),
@@ -125,12 +124,6 @@ const MODIFICATIONS: &[Change] = &[
     (ie::TIME_QUOTA_MECHANISM, |r| {
         r.create_urrs.push(urr());
         carry(&mut r.create_urrs[0].carried, ie::TIME_QUOTA_MECHANISM);
-    }),
-    (ie::SUBSEQUENT_EVENT_QUOTA, |r| {
-        let mut time = AdditionalMonitoringTime::default();
-        carry(&mut time.carried, ie::SUBSEQUENT_EVENT_QUOTA);
-        let additional_monitoring_times = vec![time];
-        r.update_urrs.push(UpdateUrr { urr_id: 1, additional_monitoring_times, ..UpdateUrr::default() });
     }),
     (ie::APPLY_ACTION, |r| r.update_fars[0].apply_action = Some(ApplyAction::new(ApplyAction::IPMA))),
     (ie::OUTER_HEADER_CREATION, |r| {
@@ -259,26 +252,37 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
     }
 }
 
-/// TS 29.244 8.2.40, EVENT: there must be an event that we know.
+/// TS 29.244 8.2.40, EVENT: a number of events means nothing where none are measured.
 #[test]
-fn urrs_of_events_have_an_event() {
-    let (start, macs) = (1 << 4, 1 << 11);
-    let event = |methods, triggers| CreateUrr {
-        measurement_method: flags::METHOD_EVENT | methods,
-        reporting_triggers: ReportingTriggers::new(triggers),
-        ..urr()
+fn numbers_of_events_are_refused_where_events_are_not_measured() {
+    let event = |change: fn(&mut CreateUrr)| {
+        let mut rule = urr();
+        change(&mut rule);
+        rule
     };
-    let refused = (Cause::ServiceNotSupported, Some(ie::MEASUREMENT_METHOD), None);
-    let accepted = (Cause::RequestAccepted, None, None);
-    for (urr, expected) in [
-        (event(0, 0), refused),
-        (event(0, 1 << 7), refused),
-        (event(0, start), accepted),
-        (event(0, macs), accepted),
-        (event(flags::METHOD_VOLUM, 0), accepted),
-    ] {
-        let request = SessionEstablishmentRequest { create_urrs: vec![urr], ..establishment(77) };
-        assert_eq!(told(request).0, expected);
+    let time = |subsequent_event_quota| AdditionalMonitoringTime {
+        subsequent_event_quota,
+        ..AdditionalMonitoringTime::default()
+    };
+    let cases = [
+        event(|urr| urr.reporting_triggers = ReportingTriggers::new(ReportingTriggers::EVETH)),
+        event(|urr| urr.reporting_triggers = ReportingTriggers::new(ReportingTriggers::EVEQU)),
+        event(|urr| urr.event_threshold = Some(1)),
+        event(|urr| urr.event_quota = Some(0)),
+        event(|urr| (urr.monitoring_time, urr.subsequent_event_threshold) = (Some(9), Some(1))),
+        CreateUrr { additional_monitoring_times: vec![time(Some(2))], ..urr() },
+    ];
+    let refused = (Cause::MandatoryIeIncorrect, Some(ie::MEASUREMENT_METHOD), Some(FailedRuleId::Urr(1)));
+    for (at, rule) in cases.into_iter().enumerate() {
+        for (method, expected) in [
+            (rule.measurement_method, refused),
+            (flags::METHOD_EVENT, (Cause::RequestAccepted, None, None)),
+            (flags::METHOD_EVENT | flags::METHOD_VOLUM, (Cause::RequestAccepted, None, None)),
+        ] {
+            let create_urrs = vec![CreateUrr { measurement_method: method, ..rule.clone() }];
+            let request = SessionEstablishmentRequest { create_urrs, ..establishment(77) };
+            assert_eq!(told(request).0, expected, "case {at}");
+        }
     }
 }
 

@@ -168,13 +168,18 @@ fn counted(urr_id: u32) -> CreateUrr {
         | Triggers::DROPPED_DOWNLINK.0
         | Triggers::VOLUME_QUOTA.0
         | Triggers::TIME_QUOTA.0
+        | Triggers::EVENT_THRESHOLD.0
+        | Triggers::EVENT_QUOTA.0
         | Triggers::QUOTA_VALIDITY_TIME.0;
     CreateUrr {
+        measurement_method: flags::METHOD_DURAT | flags::METHOD_VOLUM | flags::METHOD_EVENT,
         measurement_period: Some(60),
         volume_threshold: total(1_000),
         volume_quota: total(90_000),
         time_threshold: Some(30),
         time_quota: Some(600),
+        event_threshold: Some(4),
+        event_quota: Some(40),
         quota_holding_time: Some(120),
         dropped_dl_traffic_threshold: Some(DroppedTraffic { packets: Some(3), bytes: Some(1_000) }),
         quota_validity_time: Some(900),
@@ -183,6 +188,8 @@ fn counted(urr_id: u32) -> CreateUrr {
         subsequent_time_threshold: Some(50),
         subsequent_volume_quota: total(80_000),
         subsequent_time_quota: Some(700),
+        subsequent_event_threshold: Some(5),
+        subsequent_event_quota: Some(50),
         inactivity_detection_time: Some(20),
         measurement_information: Some(flags::MEASUREMENT_MNOP),
         quota_far_id: Some(3),
@@ -199,6 +206,8 @@ pub fn monitoring(after_s: u64, more: u32) -> AdditionalMonitoringTime {
         subsequent_time_threshold: Some(55 + more),
         subsequent_volume_quota: total(70_000 + u64::from(more)),
         subsequent_time_quota: Some(750 + more),
+        subsequent_event_threshold: Some(6 + more),
+        subsequent_event_quota: Some(60 + more),
         carried: vec![],
     }
 }

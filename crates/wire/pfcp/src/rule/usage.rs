@@ -27,6 +27,10 @@ group! {
         time_threshold: opt u32 = TIME_THRESHOLD,
         /// So long packets pass.
         time_quota: opt u32 = TIME_QUOTA,
+        /// Report after so many events.
+        event_threshold: opt u32 = EVENT_THRESHOLD,
+        /// So many events pass.
+        event_quota: opt u32 = EVENT_QUOTA,
         /// How long a quota is held without traffic.
         quota_holding_time: opt u32 = QUOTA_HOLDING_TIME,
         /// Report when so much was dropped.
@@ -43,6 +47,10 @@ group! {
         subsequent_volume_quota: opt Volumes = SUBSEQUENT_VOLUME_QUOTA,
         /// From then on.
         subsequent_time_quota: opt u32 = SUBSEQUENT_TIME_QUOTA,
+        /// From then on.
+        subsequent_event_threshold: opt u32 = SUBSEQUENT_EVENT_THRESHOLD,
+        /// From then on.
+        subsequent_event_quota: opt u32 = SUBSEQUENT_EVENT_QUOTA,
         /// Time without packets that does not count.
         inactivity_detection_time: opt u32 = INACTIVITY_DETECTION_TIME,
         /// Report when one of these does.
@@ -72,6 +80,10 @@ group! {
         subsequent_volume_quota: opt Volumes = SUBSEQUENT_VOLUME_QUOTA,
         /// From then on.
         subsequent_time_quota: opt u32 = SUBSEQUENT_TIME_QUOTA,
+        /// From then on.
+        subsequent_event_threshold: opt u32 = SUBSEQUENT_EVENT_THRESHOLD,
+        /// From then on.
+        subsequent_event_quota: opt u32 = SUBSEQUENT_EVENT_QUOTA,
     }
 }
 
@@ -95,6 +107,10 @@ group! {
         time_threshold: set u32 = TIME_THRESHOLD,
         /// So long packets pass from now on.
         time_quota: set u32 = TIME_QUOTA,
+        /// Report after so many events.
+        event_threshold: set u32 = EVENT_THRESHOLD,
+        /// So many events pass from now on.
+        event_quota: set u32 = EVENT_QUOTA,
         /// How long a quota is held without traffic.
         quota_holding_time: set u32 = QUOTA_HOLDING_TIME,
         /// Report when so much was dropped.
@@ -111,6 +127,10 @@ group! {
         subsequent_volume_quota: set Volumes = SUBSEQUENT_VOLUME_QUOTA,
         /// From then on.
         subsequent_time_quota: set u32 = SUBSEQUENT_TIME_QUOTA,
+        /// From then on.
+        subsequent_event_threshold: set u32 = SUBSEQUENT_EVENT_THRESHOLD,
+        /// From then on.
+        subsequent_event_quota: set u32 = SUBSEQUENT_EVENT_QUOTA,
         /// Time without packets that does not count.
         inactivity_detection_time: set u32 = INACTIVITY_DETECTION_TIME,
         /// Replaces the whole list, if there are any.
@@ -176,6 +196,8 @@ group! {
         usage_information: opt u8 = USAGE_INFORMATION,
         /// Of the query it answers.
         query_urr_reference: opt u32 = QUERY_URR_REFERENCE,
+        /// When each event came; in a request alone (table 7.5.8.3-1).
+        event_time_stamps: all u32 = EVENT_TIME_STAMP,
         /// MAC addresses of the user.
         ethernet_traffic_information: opt EthernetTrafficInformation = ETHERNET_TRAFFIC_INFORMATION,
     }

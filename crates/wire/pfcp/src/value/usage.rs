@@ -111,6 +111,10 @@ impl ReportingTriggers {
     pub const VOLQU: u32 = 1 << 8;
     /// MAC addresses of the user: new ones, or some no longer in use.
     pub const MACAR: u32 = 1 << 11;
+    /// The event threshold is reached.
+    pub const EVETH: u32 = 1 << 12;
+    /// The event quota is used up.
+    pub const EVEQU: u32 = 1 << 13;
     /// The quota is no longer valid.
     pub const QUVTI: u32 = 1 << 15;
 
@@ -168,6 +172,10 @@ impl UsageReportTrigger {
     pub const MONIT: u32 = 1 << 12;
     /// MAC addresses of the user: new ones, or some no longer in use.
     pub const MACAR: u32 = 1 << 14;
+    /// The event threshold is reached.
+    pub const EVETH: u32 = 1 << 15;
+    /// The event quota is used up.
+    pub const EVEQU: u32 = 1 << 16;
     /// The quota is no longer valid.
     pub const QUVTI: u32 = 1 << 19;
 

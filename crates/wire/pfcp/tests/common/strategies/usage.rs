@@ -23,10 +23,11 @@ prop_compose! {
     fn additional_monitoring_time()(
         (monitoring_time, subsequent_time_threshold) in any::<(u32, Option<u32>)>(),
         (subsequent_volume_threshold, subsequent_volume_quota) in (of(volumes()), of(volumes())),
-        subsequent_time_quota in any::<Option<u32>>(),
+        (subsequent_time_quota, subsequent_event_threshold, subsequent_event_quota) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
     ) -> AdditionalMonitoringTime {
         AdditionalMonitoringTime { monitoring_time, subsequent_volume_threshold, subsequent_time_threshold,
-            subsequent_volume_quota, subsequent_time_quota, carried: vec![] }
+            subsequent_volume_quota, subsequent_time_quota, subsequent_event_threshold, subsequent_event_quota,
+            carried: vec![] }
     }
 }
 
@@ -39,6 +40,7 @@ prop_compose! {
         (measurement_period, time_threshold, time_quota) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
         (quota_holding_time, quota_validity_time) in any::<(Option<u32>, Option<u32>)>(),
         (subsequent_time_threshold, subsequent_time_quota) in any::<(Option<u32>, Option<u32>)>(),
+        [event_threshold, event_quota, subsequent_event_threshold, subsequent_event_quota] in any::<[Option<u32>; 4]>(),
         (packets, bytes) in any::<(Option<u64>, Option<u64>)>(),
         (inactivity_detection_time, quota_far_id, ethernet_inactivity_timer) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
         (linked_urr_ids, measurement_information) in (vec(any::<u32>(), 0..3), any::<Option<u8>>()),
@@ -47,9 +49,10 @@ prop_compose! {
     ) -> UpdateUrr {
         let dropped_dl_traffic_threshold = packets.map(|packets| DroppedTraffic { packets: Some(packets), bytes });
         UpdateUrr { urr_id, measurement_method, reporting_triggers, measurement_period, volume_threshold,
-            volume_quota, time_threshold, time_quota, quota_holding_time, dropped_dl_traffic_threshold,
+            volume_quota, time_threshold, time_quota, event_threshold, event_quota, quota_holding_time, dropped_dl_traffic_threshold,
             quota_validity_time, monitoring_time, subsequent_volume_threshold, subsequent_time_threshold,
-            subsequent_volume_quota, subsequent_time_quota, inactivity_detection_time, linked_urr_ids,
+            subsequent_volume_quota, subsequent_time_quota, subsequent_event_threshold, subsequent_event_quota,
+            inactivity_detection_time, linked_urr_ids,
             measurement_information, ethernet_inactivity_timer, quota_far_id, additional_monitoring_times, carried }
     }
 }
@@ -59,6 +62,7 @@ prop_compose! {
         CreateUrr { urr_id: u.urr_id, measurement_method: method, reporting_triggers: triggers,
             measurement_period: u.measurement_period, volume_threshold: u.volume_threshold,
             volume_quota: u.volume_quota, time_threshold: u.time_threshold, time_quota: u.time_quota,
+            event_threshold: u.event_threshold, event_quota: u.event_quota,
             quota_holding_time: u.quota_holding_time,
             dropped_dl_traffic_threshold: u.dropped_dl_traffic_threshold,
             quota_validity_time: u.quota_validity_time, monitoring_time: u.monitoring_time,
@@ -66,6 +70,8 @@ prop_compose! {
             subsequent_time_threshold: u.subsequent_time_threshold,
             subsequent_volume_quota: u.subsequent_volume_quota,
             subsequent_time_quota: u.subsequent_time_quota,
+            subsequent_event_threshold: u.subsequent_event_threshold,
+            subsequent_event_quota: u.subsequent_event_quota,
             inactivity_detection_time: u.inactivity_detection_time, linked_urr_ids: u.linked_urr_ids,
             measurement_information: u.measurement_information,
             ethernet_inactivity_timer: u.ethernet_inactivity_timer, quota_far_id: u.quota_far_id,
@@ -92,6 +98,7 @@ prop_compose! {
         (start_time, end_time, duration_measurement) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
         (time_of_first_packet, time_of_last_packet) in any::<(Option<u32>, Option<u32>)>(),
         (usage_information, query_urr_reference) in (of(0u8..16), any::<Option<u32>>()),
+        event_time_stamps in vec(any::<u32>(), 0..4),
         ethernet_traffic_information in of(traffic_information()),
         application_detection_information in of(application_detection()),
         (ue_ip_address, network_instance) in (of(ue_ip_address()), of(network_instance())),
@@ -101,7 +108,7 @@ prop_compose! {
             volume_measurement: Some(VolumeMeasurement { octets, packets }), duration_measurement,
             application_detection_information, ue_ip_address, network_instance,
             time_of_first_packet, time_of_last_packet, usage_information, query_urr_reference,
-            ethernet_traffic_information, carried }
+            event_time_stamps, ethernet_traffic_information, carried }
     }
 }
 
