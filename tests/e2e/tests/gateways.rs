@@ -8,14 +8,15 @@ use lab::config::Driver;
 use lab::measure::Ping;
 use lab::{Core, Lab};
 use pfcp::{
-    ApplyAction, Body, CreateFar, CreatePdr, CreatedPdr, DestinationInterface, FSeid, FTeid,
-    ForwardingParameters, Message, NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType,
-    SessionEstablishmentRequest, SourceInterface, UeIpAddress, request,
+    ApplyAction, Body, Cause, CreateFar, CreatePdr, CreatedPdr, DestinationInterface, FSeid, FTeid,
+    ForwardingParameters, HeartbeatResponse, Message, NodeId, NodeReportResponse, OuterHeaderCreation,
+    OuterHeaderRemoval, Pdi, PdnType, SessionEstablishmentRequest, SessionReportResponse, SourceInterface,
+    UeIpAddress, UsageReport, request,
 };
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) const TESTS: &[Test] = &[("one_node_is_sgw_u_and_pgw_u_of_one_user", Core::Engine, chained)];
 
@@ -94,6 +95,32 @@ impl ControlPlane {
     pub(crate) fn number(&mut self) -> u32 {
         self.sequence += 1;
         self.sequence
+    }
+
+    /// Hears what the node asks for so long, and confirms it: what was used.
+    pub(crate) fn listen(&self, time: Duration) -> Result<Vec<UsageReport>> {
+        let (until, mut reports, mut bytes) = (Instant::now() + time, vec![], [0; 65_535]);
+        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            self.socket.set_read_timeout(Some(left))?;
+            let Ok(length) = self.socket.recv(&mut bytes) else { break };
+            let Message { sequence, body, .. } = pfcp::decode(bytes.get(..length).unwrap_or_default())?;
+            let answer = match body {
+                Body::HeartbeatRequest(_) => Message::node(sequence, HeartbeatResponse::new(1)),
+                Body::SessionReportRequest(request) => {
+                    reports.extend(request.usage_reports);
+                    Message::session(0, sequence, SessionReportResponse::of(Cause::RequestAccepted))
+                }
+                // Of a path to a base station that does not say whether it is there.
+                Body::NodeReportRequest(_) => Message::node(
+                    sequence,
+                    NodeReportResponse::new(NodeId::Ipv4(SMF_N4), Cause::RequestAccepted),
+                ),
+                other => bail!("the node says {other:?}"),
+            };
+            self.socket.send(&pfcp::encode(&answer))?;
+        }
+        self.socket.set_read_timeout(Some(Duration::from_secs(3)))?;
+        Ok(reports)
     }
 
     pub(crate) fn ask(&self, request: &Message) -> Result<Body> {

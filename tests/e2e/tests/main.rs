@@ -7,6 +7,7 @@ mod charging;
 mod content;
 mod dialects;
 mod ethernet;
+mod events;
 mod farewell;
 mod gateways;
 mod laboratory;
@@ -63,6 +64,7 @@ fn main() -> Result<ExitCode> {
         ethernet::TESTS,
         gateways::TESTS,
         messages::TESTS,
+        events::TESTS,
         dialects::TESTS,
         punt::TESTS,
         routing::TESTS,

@@ -66,10 +66,8 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     usage.first_packet_ms = usage.first_packet_ms.or(first);
     usage.first_untold_ms = usage.first_untold_ms.or(first);
     let last = told.last_packet_age_ms.map(moment);
-    if is_more {
-        events::hear(usage, urr, (first, last), now);
-    }
-    if is_more && last > usage.last_packet_ms {
+    let begins = events::hear(usage, urr, (is_more, first, last), now);
+    if (is_more || begins) && last > usage.last_packet_ms {
         usage.last_packet_ms = last;
         // What passed before the data plane knew of the end of a quota does not bring it back.
         usage.fired &= if is_held(usage) { !Trigger::STOPT } else { !(Trigger::QUHTI | Trigger::STOPT) };

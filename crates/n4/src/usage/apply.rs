@@ -145,6 +145,8 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     if given.volume_quota {
         usage.granted.counts = usage.known.counts;
         usage.interrupted = Counts::default();
+        // The data plane may have told of a start that missed the quota before.
+        usage.uses_awaited = usage.uses_awaited.wrapping_add(u32::from(!usage.is_in_use));
         usage.fired &= !Trigger::VOLQU;
     }
     if given.time_quota {

@@ -11,25 +11,31 @@ use session::UrrUsage;
 /// Of a URR, events whose times wait to be told. Each takes 8 octets of a report.
 pub(super) const MOST_UNTOLD: usize = 64;
 
-/// Packets were counted, the first and the last of them at these times: where no use is under way, they begin one. That is known
-/// by the counts, and not by the word of a start alone, which may be lost, or come again from another life of the data plane.
-pub(super) fn hear(usage: &mut UrrUsage, urr: &Urr, (first, last): (Option<u64>, Option<u64>), now: u64) {
-    // What passes before the data plane knows that nothing may begins no use: it will be waited for anew.
-    if !urr.methods.event || usage.is_in_use || usage.is_blocked {
-        return;
-    }
+/// Counts are told, and when the first and the last packet came. Where no use is under way, packets begin one. That is known by the
+/// counts, and not by the word of a start alone, which may be lost, or come again from another life of the data plane. A packet
+/// that waits for its next hop is told of and not yet counted; one that misses a quota is not even told of as the first.
+pub(super) fn hear(
+    usage: &mut UrrUsage,
+    urr: &Urr,
+    (is_more, first, last): (bool, Option<u64>, Option<u64>),
+    now: u64,
+) -> bool {
     let from = usage.events_from_ms;
-    if last.is_some_and(|last| last + AGE_MS < from) {
-        return;
-    }
-    usage.is_in_use = true;
-    usage.known.events = usage.known.events.saturating_add(1);
     // What is told as the first packet may be one of the use before, or of the time before events were measured.
     let is_of_it = |first: &u64| *first >= from && usage.last_packet_ms.is_none_or(|before| *first > before);
     let first = first.filter(is_of_it);
+    let is_older = last.is_some_and(|last| last + AGE_MS < from);
+    // What passes before the data plane knows that nothing may begins no use: it will be waited for anew.
+    let may_begin = urr.methods.event && !usage.is_in_use && !usage.is_blocked && !is_older;
+    if !may_begin || !is_more && first.is_none() {
+        return false;
+    }
+    usage.is_in_use = true;
+    usage.known.events = usage.known.events.saturating_add(1);
     if usage.event_times.len() < MOST_UNTOLD {
         usage.event_times.push(first.or(last).unwrap_or(now).min(now));
     }
+    true
 }
 
 /// No packet came for so long that the next one is of another use. The data plane is to tell of it.

@@ -2,11 +2,13 @@
 
 use crate::common::billing::*;
 use crate::common::{Lab, SMF, config, smf};
+use dplink::{Notice, UsageCause, UsageCounts};
+use n4::Input;
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rules::Seid;
+use rules::{Seid, UrrId};
 
 const START: u32 = 1 << 4;
 const STOPT: u32 = 1 << 5;
@@ -171,6 +173,32 @@ fn a_start_that_is_told_again_is_one_use() {
     assert_eq!(stage.last().1, [at, again]);
 }
 
+/// A packet that waits for its next hop is told of before it is counted. One that misses a quota of octets begins nothing.
+#[test]
+fn a_start_is_a_use_before_its_packet_is_counted_but_not_without_a_quota() {
+    for (first_packet_age_ms, expected) in [(Some(0), 1), (None, 0)] {
+        let mut stage = Stage::new(vec![events(0)]);
+        stage.seconds(10);
+        let at = now_s(&stage.lab);
+        let counts = UsageCounts {
+            urr: UrrId(1),
+            first_packet_age_ms,
+            last_packet_age_ms: first_packet_age_ms,
+            ..UsageCounts::default()
+        };
+        let (session, cause) = (stage.session, UsageCause::StartOfTraffic(None));
+        stage.lab.handle(Input::DataPath(&Notice::Usage { session, cause, counts: vec![counts] }));
+        assert_eq!(stage.lab.saved[&session].usage.urrs[0].event_times.len(), expected);
+        stage.seconds(10);
+        // What is counted then is of it.
+        stage.packet();
+        stage.seconds(STOPS_S + 5);
+        let again = stage.uses();
+        let begun = if expected == 0 { at + 10 } else { at };
+        assert_eq!(stage.last().1, [begun, again]);
+    }
+}
+
 #[test]
 fn times_outlive_the_process_and_are_told_once() {
     let mut rule = events(EVETH);
@@ -243,8 +271,11 @@ fn a_deletion_tells_what_a_query_left() {
     let mut stage = Stage::new(vec![events(0)]);
     let expected = stage.many(2);
     stage.modify(query(7));
-    let reports = stage.lab.delete(stage.session).usage_reports;
-    let [left, last] = &reports[..] else { panic!("{reports:?}") };
+    let deletion = Message::session(stage.session.0, 9_000, SessionDeletionRequest::default());
+    stage.lab.tell(SMF, &deletion);
+    seconds(&mut stage.lab, 3);
+    let Body::SessionDeletionResponse(answer) = stage.lab.answer(9_000).body else { panic!("no answer") };
+    let [left, last] = &answer.usage_reports[..] else { panic!("{answer:?}") };
     assert_eq!((of(left), left.query_urr_reference), ((Trigger::IMMER, expected), Some(7)));
     assert_eq!(of(last), (Trigger::TERMR, vec![]));
 }
