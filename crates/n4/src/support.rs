@@ -225,7 +225,7 @@ pub(crate) const NOT_OURS: &[(&str, u16)] = &[
     ("Association Update Request (ours)", ie::ALTERNATIVE_SMF_IP_ADDRESS),
 ];
 
-/// Reporting triggers that are obeyed. Not those that need applications to be recognised, or envelopes.
+/// Reporting triggers that are obeyed. Not that of envelopes, nor of multicast and of what later releases ask for.
 pub(crate) const TRIGGERS: u32 = Triggers::PERIODIC.0
     | Triggers::VOLUME_THRESHOLD.0
     | Triggers::TIME_THRESHOLD.0

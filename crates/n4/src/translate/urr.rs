@@ -151,8 +151,8 @@ fn additional(times: &[AdditionalMonitoringTime], urr: UrrId) -> Result<Vec<Moni
         time_threshold_s: nonzero(it.subsequent_time_threshold),
         volume_quota: it.subsequent_volume_quota.map(volume),
         time_quota_s: it.subsequent_time_quota,
-        event_threshold: nonzero(it.subsequent_event_threshold),
-        event_quota: it.subsequent_event_quota,
+        event_threshold: nonzero(it.subsequent_event_threshold.or(it.event_threshold)),
+        event_quota: it.subsequent_event_quota.or(it.event_quota),
     };
     Ok(times.iter().map(monitoring).collect())
 }

@@ -113,11 +113,19 @@ fn thresholds_and_quotas_are_changed_and_taken_away() {
 /// Subsequent ones hold from their monitoring time on, and what was before it is told apart.
 #[test]
 fn monitoring_times_have_thresholds_and_quotas_of_events() {
+    holds_from(|quota| (Some(quota), None));
+    // Of the other type.
+    holds_from(|quota| (None, Some(quota)));
+}
+
+fn holds_from(quota: fn(u32) -> (Option<u32>, Option<u32>)) {
+    let (subsequent_event_quota, event_quota) = quota(1);
     let mut stage = Stage::new(vec![]);
     let time = now_s(&stage.lab) + 200;
     let more = AdditionalMonitoringTime {
         monitoring_time: time + 200,
-        subsequent_event_quota: Some(1),
+        subsequent_event_quota,
+        event_quota,
         ..AdditionalMonitoringTime::default()
     };
     let rule = CreateUrr {

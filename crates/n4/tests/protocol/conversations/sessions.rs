@@ -198,16 +198,19 @@ fn counted(urr_id: u32) -> CreateUrr {
     }
 }
 
-/// A monitoring time with every threshold and every quota.
+/// A monitoring time with every threshold and every quota; those of events by either type.
 pub fn monitoring(after_s: u64, more: u32) -> AdditionalMonitoringTime {
+    let is_subsequent = more % 2 == 0;
     AdditionalMonitoringTime {
         monitoring_time: moment(after_s),
         subsequent_volume_threshold: total(2_500 + u64::from(more)),
         subsequent_time_threshold: Some(55 + more),
         subsequent_volume_quota: total(70_000 + u64::from(more)),
         subsequent_time_quota: Some(750 + more),
-        subsequent_event_threshold: Some(6 + more),
-        subsequent_event_quota: Some(60 + more),
+        subsequent_event_threshold: is_subsequent.then_some(6 + more),
+        subsequent_event_quota: is_subsequent.then_some(60 + more),
+        event_threshold: (!is_subsequent).then_some(6 + more),
+        event_quota: (!is_subsequent).then_some(60 + more),
         carried: vec![],
     }
 }

@@ -84,6 +84,10 @@ group! {
         subsequent_event_threshold: opt u32 = SUBSEQUENT_EVENT_THRESHOLD,
         /// From then on.
         subsequent_event_quota: opt u32 = SUBSEQUENT_EVENT_QUOTA,
+        /// The subsequent one, by the type that readers of table 7.5.2.4-3 take it for.
+        event_threshold: opt u32 = EVENT_THRESHOLD,
+        /// The subsequent one, by the type that readers of table 7.5.2.4-3 take it for.
+        event_quota: opt u32 = EVENT_QUOTA,
     }
 }
 

@@ -23,11 +23,12 @@ prop_compose! {
     fn additional_monitoring_time()(
         (monitoring_time, subsequent_time_threshold) in any::<(u32, Option<u32>)>(),
         (subsequent_volume_threshold, subsequent_volume_quota) in (of(volumes()), of(volumes())),
-        (subsequent_time_quota, subsequent_event_threshold, subsequent_event_quota) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
+        [subsequent_time_quota, subsequent_event_threshold, subsequent_event_quota] in any::<[Option<u32>; 3]>(),
+        [event_threshold, event_quota] in any::<[Option<u32>; 2]>(),
     ) -> AdditionalMonitoringTime {
         AdditionalMonitoringTime { monitoring_time, subsequent_volume_threshold, subsequent_time_threshold,
             subsequent_volume_quota, subsequent_time_quota, subsequent_event_threshold, subsequent_event_quota,
-            carried: vec![] }
+            event_threshold, event_quota, carried: vec![] }
     }
 }
 
