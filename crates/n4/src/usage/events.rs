@@ -8,8 +8,13 @@ use machine::Clock;
 use rules::Urr;
 use session::UrrUsage;
 
-/// Of a URR, events whose times wait to be told. Each takes 8 octets of a report.
+/// Of a URR, events whose times wait to be told.
 pub(super) const MOST_UNTOLD: usize = 64;
+
+/// What their times take of a report: 4 octets each, behind a type and a length.
+pub(super) const fn octets(usage: &UrrUsage) -> usize {
+    8 * usage.event_times.len()
+}
 
 /// Counts are told, and when the first and the last packet came. Where no use is under way, packets begin one. That is known by the
 /// counts, and not by the word of a start alone, which may be lost, or come again from another life of the data plane. A packet

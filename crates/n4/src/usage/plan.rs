@@ -2,7 +2,7 @@
 
 use super::due::{Found, Look, missed};
 use super::tell::tell;
-use super::{SILENCE, macs, ms};
+use super::{SILENCE, events, macs, ms};
 use crate::silence::Again;
 use machine::Clock;
 use pfcp::{Message, SessionReportRequest, UsageReport, UsageReportTrigger as Trigger};
@@ -348,7 +348,7 @@ fn tell_due(record: &mut UsageRecord, rules: &Rules, clock: Clock) -> Vec<UsageR
     for is_urgent in [true, false] {
         let meant = |usage: &UrrUsage| usage.due != 0 && (usage.due & URGENT != 0) == is_urgent;
         for (usage, urr) in urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| meant(usage)) {
-            if octets >= ROOM {
+            if octets + events::octets(usage) >= ROOM {
                 return reports;
             }
             let triggers = usage.due;

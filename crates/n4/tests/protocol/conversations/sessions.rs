@@ -200,7 +200,7 @@ fn counted(urr_id: u32) -> CreateUrr {
 
 /// A monitoring time with every threshold and every quota; those of events by either type.
 pub fn monitoring(after_s: u64, more: u32) -> AdditionalMonitoringTime {
-    let is_subsequent = more % 2 == 0;
+    let is_subsequent = more.is_multiple_of(2);
     AdditionalMonitoringTime {
         monitoring_time: moment(after_s),
         subsequent_volume_threshold: total(2_500 + u64::from(more)),
