@@ -2,8 +2,11 @@
 
 use crate::common::billing::*;
 use crate::events::*;
+use dplink::{Notice, UsageCounts};
+use n4::Input;
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
+use rules::UrrId;
 
 const TIMQU: u32 = 1 << 9;
 
@@ -54,6 +57,27 @@ fn a_quota_of_no_events_is_told_once_with_the_first_packet() {
     let at = now_s(&stage.lab);
     stage.packet();
     assert_eq!(stage.told(), [(Trigger::EVEQU, vec![at])]);
+}
+
+/// The data plane hears of a quota's end a moment later.
+#[test]
+fn what_passes_before_the_data_plane_knows_is_no_use() {
+    let mut stage = Stage::new(vec![CreateUrr { event_quota: Some(1), ..events(EVEQU) }]);
+    let at = stage.uses();
+    assert_eq!(stage.passes(), Some(0));
+    let counts = UsageCounts {
+        urr: UrrId(1),
+        uplink_bytes: 20,
+        uplink_packets: 2,
+        first_packet_age_ms: Some(0),
+        last_packet_age_ms: Some(0),
+        ..UsageCounts::default()
+    };
+    let told = Notice::InterimUsage { counts: vec![(stage.session, counts)] };
+    stage.lab.handle(Input::DataPath(&told));
+    stage.seconds(1);
+    assert_eq!(stage.told(), [(Trigger::EVEQU, vec![at])]);
+    assert_eq!(stage.last(), (Trigger::TERMR, vec![]));
 }
 
 /// A quota of nothing ends what is under way, too.
