@@ -148,13 +148,15 @@ impl Lasting {
         fs::remove_file(&self.path)
     }
 
-    /// Whether there is the room for what the workers of a crew may count.
+    /// Whether there is the room for what the workers of a crew may count, and the kernel lets it be taken.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::StorageFull`] where there is not.
+    /// The system's, as of kernels before 5.14; [`io::ErrorKind::StorageFull`] where there is not.
     pub fn has_room_for(&self, crew: &Crew, limits: &Limits) -> io::Result<()> {
         let own = crew.share(limits);
-        self.has_room(&Header::of((0, 0), crew.workers, cells(own.sessions, own.pdrs)))
+        self.has_room(&Header::of((0, 0), crew.workers, cells(own.sessions, own.pdrs)))?;
+        self.file.set_len(ALIGN)?;
+        table::try_taking(&self.file)
     }
 
     fn has_room(&self, header: &Header) -> io::Result<()> {

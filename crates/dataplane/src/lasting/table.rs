@@ -8,6 +8,7 @@
 use super::{ALIGN, Place};
 use crate::state::memory::{self, NoMemory};
 use memmap2::{Advice, MmapOptions, MmapRaw};
+use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::{io, slice};
@@ -87,6 +88,11 @@ impl<T: Copy> Table<T> {
     pub(crate) const fn limit(&self) -> usize {
         self.limit
     }
+}
+
+/// Whether memory can be taken of a file, by its first octets.
+pub(super) fn try_taking(file: &File) -> io::Result<()> {
+    MmapOptions::new().len(1).map_raw(file)?.advise(Advice::PopulateWrite)
 }
 
 impl<T: Copy> Deref for Table<T> {
