@@ -10,4 +10,4 @@ rustup component list --toolchain nightly --installed 2>/dev/null | grep -q '^mi
 export MIRIFLAGS="-Zmiri-disable-isolation" PROPTEST_CASES="${PROPTEST_CASES:-4}"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/miri"
 cargo +nightly miri test --locked -p anchorline-dataplane --lib -- \
-    state::tags state::memory state::blocks state::flows state::table state::cells steering:: arrangement
+    state::tags state::memory state::blocks state::flows state::table state::cells lasting::table steering:: arrangement

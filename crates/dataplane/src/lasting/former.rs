@@ -3,11 +3,12 @@
 use super::{Header, SUFFIX};
 use crate::state::{Cell, Label, told};
 use dplink::UsageCounts;
-use nix::unistd::{Whence, lseek};
+use nix::fcntl::OFlag;
+use nix::unistd::{Whence, geteuid, lseek};
 use rules::Seid;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use zerocopy::{FromZeros, IntoBytes};
@@ -48,18 +49,25 @@ impl Former {
 
     /// `None` where its owner lives, or ended before it was laid out.
     fn open(path: &Path) -> io::Result<Option<Self>> {
-        let file = File::options().read(true).write(true).open(path)?;
+        // In a folder that others may write to, too, a file is ours if we made it.
+        let mut options = File::options();
+        let file = options.read(true).write(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
+        let about = file.metadata()?;
+        if about.uid() != geteuid().as_raw() {
+            return Err(io::Error::other("it is another user's"));
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let about = file.metadata()?;
-        if about.len() == 0 {
+        let mut header = Header::new_zeroed();
+        if about.len() > 0 {
+            file.read_exact_at(header.as_mut_bytes(), 0)?;
+        }
+        if header.magic == 0 {
             return fs::remove_file(path).map(|()| None);
         }
-        let mut header = Header::new_zeroed();
-        file.read_exact_at(header.as_mut_bytes(), 0)?;
         if !header.is_ours() {
             return Err(io::Error::other("it is laid out in another way than this version's"));
         }

@@ -121,16 +121,28 @@ fn several_lives_are_told_in_order_and_what_cannot_be_read_is_named() {
         std::fs::write(folder.path().join(other), "another's").unwrap();
     }
     assert_eq!(epochs(), [9, 3], "files of others are left alone");
-    for (name, content) in
-        [("node.4.counts", vec![1]), ("node.5.counts", vec![0; 4_096]), ("node.6.counts", vec![])]
-    {
+    for (name, content) in [
+        ("node.4.counts", vec![1]),
+        ("node.5.counts", vec![1; 4_096]),
+        ("node.6.counts", vec![]),
+        ("node.7.counts", vec![0; 4_096]),
+    ] {
         std::fs::write(folder.path().join(name), content).unwrap();
     }
+    std::os::unix::fs::symlink("node.5.counts", folder.path().join("node.8.counts")).unwrap();
+    let others = folder.path().join("node.9.counts");
+    std::fs::copy(folder.path().join(format!("{NODE}.{:016x}.counts", 9)), &others).unwrap();
+    std::os::unix::fs::chown(&others, Some(65_534), None).unwrap();
     let mut unread = vec![];
     let read = Former::all(folder.path(), NODE, |path, _| unread.push(path.file_name().unwrap().to_owned()));
     unread.sort();
-    assert_eq!((read.len(), unread), (2, vec!["node.4.counts".into(), "node.5.counts".into()]));
-    assert!(!folder.path().join("node.6.counts").exists(), "it had no time to count");
+    assert_eq!(
+        (read.len(), unread),
+        (2, ["node.4.counts", "node.5.counts", "node.8.counts", "node.9.counts"].map(Into::into).to_vec())
+    );
+    for early in ["node.6.counts", "node.7.counts"] {
+        assert!(!folder.path().join(early).exists(), "{early} had no time to count");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What former lives have left is told before this one greets: what is left of quotas, and counts of sessions, depend on it.
 
 use super::{Connection, ConnectionId, Server};
-use dplink::{Command, Notice};
+use dplink::{Command, Notice, VERSION};
 
 /// URRs told of at once: the control plane does other things in between.
 const PORTION: usize = 128;
@@ -17,7 +17,9 @@ pub(super) struct Greeting {
 impl Server {
     /// What a connection says, unless it greets or is answered while it is told of former lives.
     pub(super) fn hear_former(&mut self, id: ConnectionId, command: Command) -> Option<Command> {
-        if matches!(command, Command::Hello { .. }) && self.in_control == Some(id) && self.lives.are_any() {
+        // Who speaks another version would not understand; it is told so.
+        let is_greeting = matches!(command, Command::Hello { version: VERSION, .. });
+        if is_greeting && self.in_control == Some(id) && self.lives.are_any() {
             self.greeting = Some(Greeting { id, hello: command, is_said: false });
             self.lives.rewind();
             return None;
@@ -25,8 +27,9 @@ impl Server {
         let Some(greeting) = self.greeting.as_mut().filter(|greeting| greeting.id == id) else {
             return Some(command);
         };
-        if let Command::Farewell { is_kept } = command {
-            greeting.is_said = false;
+        if let Command::Farewell { is_kept } = command
+            && std::mem::take(&mut greeting.is_said)
+        {
             self.lives.heard(is_kept);
         }
         None
