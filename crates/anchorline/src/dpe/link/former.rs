@@ -1,7 +1,9 @@
 //! What former lives have left is told before this one greets: what is left of quotas, and counts of sessions, depend on it.
 
+use super::ending::FAREWELL;
 use super::{Connection, ConnectionId, Server};
 use dplink::{Command, Notice, VERSION};
+use tokio::time::Instant;
 
 /// URRs told of at once: the control plane does other things in between.
 const PORTION: usize = 128;
@@ -10,8 +12,8 @@ const PORTION: usize = 128;
 pub(super) struct Greeting {
     pub(super) id: ConnectionId,
     hello: Command,
-    /// All that one life left has been said, and is not yet confirmed.
-    is_said: bool,
+    /// When all that one life left was said, which is not yet confirmed.
+    said: Option<Instant>,
 }
 
 impl Server {
@@ -20,7 +22,7 @@ impl Server {
         // Who speaks another version would not understand; it is told so.
         let is_greeting = matches!(command, Command::Hello { version: VERSION, .. });
         if is_greeting && self.in_control == Some(id) && self.lives.are_any() {
-            self.greeting = Some(Greeting { id, hello: command, is_said: false });
+            self.greeting = Some(Greeting { id, hello: command, said: None });
             self.lives.rewind();
             return None;
         }
@@ -28,7 +30,7 @@ impl Server {
             return Some(command);
         };
         if let Command::Farewell { is_kept } = command
-            && std::mem::take(&mut greeting.is_said)
+            && greeting.said.take().is_some()
         {
             self.lives.heard(is_kept);
         }
@@ -37,7 +39,10 @@ impl Server {
 
     /// Tells some of it, as far as it is read; greets once all is confirmed.
     pub(super) fn tell_former(&mut self) {
-        while let Some(Greeting { id, is_said: false, .. }) = self.greeting {
+        while let Some(Greeting { id, said, .. }) = self.greeting {
+            if let Some(said) = said {
+                return self.hang_up_after(id, said);
+            }
             if self.connections.get(&id).is_none_or(Connection::is_behind) {
                 return;
             }
@@ -48,7 +53,7 @@ impl Server {
                     }
                 }
                 Some((_, None)) => {
-                    self.greeting.iter_mut().for_each(|greeting| greeting.is_said = true);
+                    self.greeting.iter_mut().for_each(|greeting| greeting.said = Some(Instant::now()));
                     self.tell(id, Notice::Farewell);
                 }
                 None => {
@@ -56,6 +61,16 @@ impl Server {
                     greeting.into_iter().for_each(|greeting| self.obey(id, Some(greeting.hello)));
                 }
             }
+        }
+    }
+
+    /// Who has not confirmed what was said then may never do: it can greet once more.
+    fn hang_up_after(&mut self, id: ConnectionId, said: Instant) {
+        if said.elapsed() > FAREWELL {
+            tracing::warn!(
+                "connection {id} was closed: it has not said that it heard what former data planes have counted"
+            );
+            self.close(id);
         }
     }
 }
