@@ -264,8 +264,12 @@ impl Node {
     }
 
     /// A data plane that was killed left behind what sessions had used then. Nobody tells it again once we have confirmed that: it is in
-    /// the database as soon as the sessions rest. They are attended to when the next life of it greets.
+    /// the database as soon as the sessions rest. They are attended to when the next life of it greets. It is the life that we knew
+    /// last, if we knew any: what one before that has counted was told before, or is too late.
     pub(crate) fn former_told(&mut self, epoch: u64, told: &[(Seid, UsageCounts)]) {
+        if self.sessions.life().is_some_and(|known| known != epoch) {
+            return;
+        }
         let now_ms = self.wall_ms();
         for of_one in told.chunk_by(|(one, _), (next, _)| one == next) {
             let Some((seid, _)) = of_one.first() else { continue };

@@ -312,6 +312,11 @@ impl Sessions {
         self.by_seid.values_mut().for_each(|slot| slot.counted_by(epoch));
     }
 
+    /// The life of the data plane that was there last.
+    pub(crate) const fn life(&self) -> Option<u64> {
+        self.epoch
+    }
+
     /// The data plane is gone, and its answers with it.
     pub(crate) fn lost(&mut self) {
         self.by_seid.values_mut().for_each(Slot::lost);

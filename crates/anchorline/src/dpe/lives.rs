@@ -4,7 +4,6 @@ use dataplane::{Crew, Former, Lasting, Limits};
 use dplink::UsageCounts;
 use host::{MemoryFolder, Root};
 use rules::Seid;
-use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,24 +12,22 @@ use std::sync::Arc;
 const SHARED_MEMORY: &str = "/dev/shm";
 /// What files in a folder of the node's own are called.
 const ALONE: &str = "dpe";
-/// Of lives that nobody heard of, so many are kept: each takes as much memory as this one's counts.
-const KEPT: usize = 8;
 
 /// What some URRs have counted.
 type Counts = Vec<(Seid, UsageCounts)>;
 
-/// This life, and those of which the control plane has not been told.
+/// This life, and one before it of which the control plane has not been told.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
     own: Option<Arc<Lasting>>,
-    former: VecDeque<Former>,
+    former: Option<Former>,
 }
 
 impl Lives {
     /// Looks for what former lives of the node have left, and makes a place for this one's counts: the first that has the room.
     pub(super) fn find(run_dir: &Path, epoch: u64, (crew, limits): (&Crew, &Limits)) -> Self {
         let places = places(run_dir);
-        let former = places.iter().flat_map(|(folder, node)| former(folder, node)).collect();
+        let former = former(&places);
         let create = |(folder, node): &(PathBuf, String)| {
             ask_for_huge_pages(folder);
             let own = Lasting::create(folder, node, epoch)
@@ -64,7 +61,7 @@ impl Lives {
 
     /// Whether there is anything to tell.
     pub(super) fn are_any(&self) -> bool {
-        !self.former.is_empty()
+        self.former.is_some()
     }
 
     /// From the beginning: another one is told.
@@ -72,9 +69,9 @@ impl Lives {
         self.former.iter_mut().for_each(Former::rewind);
     }
 
-    /// What the first of them has counted, in part, and which it is; no counts once that was all. `None` once there is none.
+    /// What it has counted, in part, and which it is; no counts once that was all. `None` once there is none.
     pub(super) fn next(&mut self) -> Option<(u64, Option<Counts>)> {
-        let former = self.former.front_mut()?;
+        let former = self.former.as_mut()?;
         let counts = former.counts().unwrap_or_else(|error| {
             tracing::warn!("{} cannot be read to its end: {error}", former.path().display());
             None
@@ -82,9 +79,9 @@ impl Lives {
         Some((former.epoch(), counts))
     }
 
-    /// The control plane has heard all of the first of them.
+    /// The control plane has heard all of it.
     pub(super) fn heard(&mut self, is_kept: bool) {
-        let Some(former) = self.former.pop_front() else { return };
+        let Some(former) = self.former.take() else { return };
         if is_kept {
             tracing::info!(
                 "the control plane was told what a data plane before this one had counted when it was killed"
@@ -108,29 +105,29 @@ impl Lives {
     }
 }
 
-/// What has counted anything, the oldest first. Of too many the oldest go.
-fn former(folder: &Path, node: &str) -> VecDeque<Former> {
+/// The last that has counted anything. There is no other, as each is told before the next has sessions; if one was overlooked then, what
+/// it counted can be added to nothing any more.
+fn former(places: &[(PathBuf, String)]) -> Option<Former> {
     let unread = |path: &Path, error: io::Error| {
         let path = path.display();
         tracing::warn!(
             "what an earlier data plane has counted cannot be read from {path}: {error}; remove it if nobody else can"
         );
     };
-    let mut all = VecDeque::new();
-    for mut former in Former::all(folder, node, unread) {
+    let mut all = vec![];
+    for mut former in places.iter().flat_map(|(folder, node)| Former::all(folder, node, unread)) {
         match former.has_counted() {
             Ok(false) => forget(former),
-            _ => all.push_back(former),
+            _ => all.push(former),
         }
     }
-    let excess = all.len().saturating_sub(KEPT);
-    for former in all.drain(..excess) {
-        tracing::warn!(
-            "more than {KEPT} data planes were killed, and nobody was told: what the first has counted is lost"
-        );
+    all.sort_by_key(Former::written);
+    let last = all.pop();
+    for former in all {
+        tracing::warn!("what {} holds was told too late, and is lost", former.path().display());
         forget(former);
     }
-    all
+    last
 }
 
 fn forget(former: Former) {

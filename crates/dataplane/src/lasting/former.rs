@@ -85,11 +85,17 @@ impl Former {
         &self.path
     }
 
-    /// The file is of no use any more.
+    /// When it was laid out, or had more memory last.
+    pub const fn written(&self) -> SystemTime {
+        self.written
+    }
+
+    /// The file is of no use any more. Its counts go first: told once more by another life they would be billed twice.
     ///
     /// # Errors
     /// The system's.
     pub fn forget(self) -> io::Result<()> {
+        self.file.set_len(0)?;
         fs::remove_file(&self.path)
     }
 

@@ -291,6 +291,8 @@ fn what_a_former_life_is_said_to_have_counted_is_no_less_than_what_it_told() {
         lab.handle(n4::Input::DataPath(&dplink::Notice::FormerUsage { epoch, counts: old.clone() }));
     }
     lab.kill_plane(true, false);
+    // Of a life before that it would be another count.
+    lab.handle(n4::Input::DataPath(&dplink::Notice::FormerUsage { epoch, counts: old }));
     assert_eq!(octets(&lab.delete(session).usage_reports[0]), (1_000, 0));
 }
 
