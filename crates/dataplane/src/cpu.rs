@@ -1,4 +1,4 @@
-//! What matters of the CPU: how large its first cache is, and how lines come from it to others.
+//! What matters of the CPU: how large its first cache is.
 
 /// Of a CPU that does not say.
 const UNKNOWN: usize = 32 << 10;
@@ -19,19 +19,6 @@ pub(crate) fn l1_data_bytes() -> usize {
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) const fn l1_data_bytes() -> usize {
     UNKNOWN
-}
-
-/// Whether lines that another CPU is to read are best written past the caches. So it is where that has been measured on a CPU of this
-/// maker; on one of the other's, to move them out of the writer's cache made them late for the reader (see ARCHITECTURE.md).
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn writes_past_caches() -> bool {
-    raw_cpuid::CpuId::new().get_vendor_info().is_some_and(|vendor| vendor.as_str() == "AuthenticAMD")
-}
-
-/// The same of others, where it has not been measured.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) const fn writes_past_caches() -> bool {
-    false
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ mod own_limit;
 mod port;
 mod punt;
 mod receipt;
+mod shape;
 mod side;
 mod state;
 mod steering;

@@ -206,9 +206,11 @@ impl Tracer {
 /// What a packet was when it came in. One that another worker handed over has lost its headers, but they still stand in
 /// front of it.
 fn arrived<B: Buffer>(packet: &mut Packet<B>) -> Arrived {
-    let lost = match packet.meta.handed {
-        0 => 0,
-        _ => usize::from(packet.meta.outer) + packet::ethernet::LENGTH,
+    let Meta { handed, outer, bytes, .. } = packet.meta;
+    let is_whole = handed == 0 || (outer, bytes) == (0, 0);
+    let lost = match is_whole {
+        true => 0,
+        false => usize::from(outer) + packet::ethernet::LENGTH,
     };
     let is_back = packet.buffer.prepend(lost).is_some();
     let seen = summary_and_tuple(packet.buffer.data());

@@ -14,6 +14,7 @@ mod punt;
 mod receive;
 mod rest;
 mod sleepers;
+mod sort;
 mod split;
 mod split_tunnel;
 mod tag;
@@ -32,7 +33,7 @@ use crate::port::Port;
 use crate::punt::KernelSide;
 use crate::receipt::Receipt;
 use crate::state::{Ages, Parcel, State};
-use crate::steering::{Handed, Handoff};
+use crate::steering::{Handoff, Unread};
 use crate::trace::Tracer;
 pub use connect::{connect, connect_crew, connect_placed};
 pub(crate) use moving::Leg;
@@ -99,6 +100,10 @@ pub struct Worker<P: Port> {
     vector: Vec<Packet<P::Buffer>>,
     /// Of the vector, the first so many were handed over by others.
     handed: usize,
+    /// So many behind them were, unread.
+    handed_unread: usize,
+    /// Of this turn's, those that were handed over as they came in.
+    passed_on: usize,
     /// The others have just come in at ports, and are to be counted there.
     are_new: bool,
     fair_share: FairShare,
@@ -111,7 +116,7 @@ pub struct Worker<P: Port> {
     resumed: Vec<Packet<P::Buffer>>,
     handoff: Handoff<P::Buffer>,
     /// Packets that other workers had no room for; empty between vectors.
-    unsent: Vec<Handed<P::Buffer>>,
+    unsent: Vec<Unread<P::Buffer>>,
     /// Made, but not to be told before the other workers have been.
     withheld: Option<Report>,
     rest: rest::Rest<P::Buffer>,
@@ -141,6 +146,7 @@ impl<P: Port> Worker<P> {
         self.state.set_time(now_ns);
         self.state.end_watches();
         let is_shared = self.state.steering.is_shared();
+        let is_watched = trace.is_some() || self.tracer.is_some();
         let began = if is_shared { (self.clock)() } else { 0 };
         self.obey();
         self.resume();
@@ -148,10 +154,10 @@ impl<P: Port> Worker<P> {
             self.hear_others();
         }
         if !self.is_ending {
-            let is_full = self.receive();
+            let is_full = self.receive(is_watched);
             self.fair_share.turn(is_full);
         }
-        let received = self.vector.len() + self.rest.arrived.len();
+        let received = self.vector.len() + self.rest.arrived.len() + std::mem::take(&mut self.passed_on);
         self.run_received(trace);
         self.state.flows.sweep(SWEEP, now_ns, self.ages);
         self.state.sweep_waiting();

@@ -11,16 +11,13 @@ static TABLES: [[u32; 256]; OCTETS] = tables();
 /// address, or a TEID, stands in the first four octets.
 #[inline]
 pub fn hash64(input: u64) -> u32 {
-    let [a, b, c, d, rest @ ..] = input.to_be_bytes();
-    let [first, second, third, fourth, ..] = &TABLES;
-    let at = |table: &[u32; 256], octet: u8| table.get(usize::from(octet)).copied().unwrap_or_default();
-    let hash = at(first, a) ^ at(second, b) ^ at(third, c) ^ at(fourth, d);
-    match rest {
-        [0, 0, 0, 0] => hash,
-        rest => {
-            rest.iter().zip(TABLES.iter().skip(4)).fold(hash, |hash, (octet, table)| hash ^ at(table, *octet))
-        }
-    }
+    let at = |place: usize| {
+        let octet = (input >> (56 - 8 * place)) as u8;
+        TABLES.get(place).and_then(|table| table.get(usize::from(octet))).copied().unwrap_or_default()
+    };
+    let hash = at(0) ^ at(1) ^ at(2) ^ at(3);
+    // An IPv4 address has no more.
+    if input as u32 == 0 { hash } else { hash ^ at(4) ^ at(5) ^ at(6) ^ at(7) }
 }
 
 #[allow(clippy::indexing_slicing, reason = "evaluated when it is compiled")]

@@ -6,10 +6,10 @@ mod chunk;
 
 use super::{Graph, Hop, Next, Node, NodeId, Run};
 use crate::frame::Packet;
-use crate::nodes::{Flow, Steer, UsualInput, Verdict};
+use crate::nodes::{Flow, UsualInput, Verdict};
 use crate::state::State;
 pub(crate) use chunk::ChunkLength;
-use chunk::{Listed, Marked, Waiting};
+use chunk::Waiting;
 use packet::Buffer;
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ const fn onward(node: NodeId) -> Option<NodeId> {
 
 /// Asks for memory for those that wait.
 #[inline(always)]
-fn ask<B: Buffer>(run: &mut Run<'_, B>, waiting: &impl Waiting, what: impl Fn(&State, &mut Packet<B>)) {
+fn ask<B: Buffer>(run: &mut Run<'_, B>, waiting: &Waiting, what: impl Fn(&State, &mut Packet<B>)) {
     waiting.for_each(run.packets, |packet| what(run.state, packet));
 }
 
@@ -49,33 +49,33 @@ impl<B: Buffer> Run<'_, B> {
 }
 
 impl Graph {
-    /// Takes all packets the usual way, those that were handed over from its second node on; those that leave it wait where
-    /// they are to go on.
+    /// Takes all packets the usual way, those that were read by other workers from its second node on; those that leave it wait
+    /// where they are to go on.
     pub(super) fn run_usual<B: Buffer>(&mut self, run: &mut Run<'_, B>) {
         // Nothing asks for each packet at each node whether somebody watches.
-        match (&run.trace, run.state.steering.is_mixed()) {
-            (None, false) => self.go_usual::<B, Marked, false>(run),
-            (None, true) => self.go_mixed::<B, false>(run),
-            (Some(_), _) => self.go_mixed::<B, true>(run),
+        match &run.trace {
+            None => self.go_usual::<B, false>(run),
+            Some(_) => self.go_watched(run),
         }
     }
 
-    /// A function of its own: within the other's, what it needs takes registers from the usual packets (2 % of their rate).
+    #[cold]
     #[inline(never)]
-    fn go_mixed<B: Buffer, const TRACED: bool>(&mut self, run: &mut Run<'_, B>) {
-        self.go_usual::<B, Listed, TRACED>(run);
+    fn go_watched<B: Buffer>(&mut self, run: &mut Run<'_, B>) {
+        self.go_usual::<B, true>(run);
     }
 
     #[inline(always)]
-    fn go_usual<B: Buffer, W: Waiting, const TRACED: bool>(&mut self, run: &mut Run<'_, B>) {
+    fn go_usual<B: Buffer, const TRACED: bool>(&mut self, run: &mut Run<'_, B>) {
         let (count, length) = (run.packets.len(), self.chunk);
-        let none = || W::all_of(0..0, length);
-        let (mut due, mut at_flow, mut at_verdict) = (none(), none(), none());
+        let none = || Waiting::all_of(0..0, length);
+        let (mut at_flow, mut at_verdict) = (none(), none());
         let mut packets = [0; 3];
         for packet in run.packets.iter_mut().skip(run.handed).take(length.packets()) {
             <UsualInput as Node<B>>::ahead(run.state, packet);
         }
-        for start in (0..count + W::BEHIND * length.packets()).step_by(length.packets()) {
+        // Two rounds more, for those that are still at the second node and the third.
+        for start in (0..count + 2 * length.packets()).step_by(length.packets()) {
             if run.state.sessions.cells.are_long() {
                 // Their packets' data came with the first node.
                 ask(run, &at_verdict, |state, packet| {
@@ -86,24 +86,19 @@ impl Graph {
             ask(run, &at_verdict, |state, packet| state.sessions.cells.prefetch(packet.meta.step));
             let chunk = chunk(start, length, count);
             let handed = run.handed.clamp(chunk.start, chunk.end) - chunk.start;
-            let mut arrived = W::all_of(chunk, length);
-            packets[0] += self.pass::<B, UsualInput, W, TRACED>(run, &mut arrived, (handed, None));
+            let mut arrived = Waiting::all_of(chunk, length);
+            packets[0] += self.pass::<B, UsualInput, TRACED>(run, &mut arrived, handed);
             ask(run, &arrived, <Flow as Node<B>>::first);
-            let are_last = start + length.packets() >= count;
-            let Some(arrived) = due.join(arrived, are_last) else {
-                run.ask_further(start, length);
-                continue;
-            };
             ask(run, &at_flow, Flow::again);
             run.ask_further(start, length);
-            packets[1] += self.pass::<B, Flow, W, TRACED>(run, &mut at_flow, (0, None));
+            packets[1] += self.pass::<B, Flow, TRACED>(run, &mut at_flow, 0);
             // All at once: only walks through the tables of pages that start together overlap.
             ask(run, &at_flow, |state, packet| state.sessions.cells.prefetch(packet.meta.step));
-            // There is no chunk before them beside which this could be done; where they are joined, it is done beside none.
-            if !W::IS_MIXED && start < 2 * length.packets() {
+            // There is no chunk before them beside which this could be done.
+            if start < 2 * length.packets() {
                 ask(run, &arrived, <Flow as Node<B>>::ahead);
             }
-            packets[2] += self.pass::<B, Verdict, W, TRACED>(run, &mut at_verdict, (0, Some(&arrived)));
+            packets[2] += self.pass::<B, Verdict, TRACED>(run, &mut at_verdict, 0);
             (at_flow, at_verdict) = (arrived, at_flow);
         }
         for (node, packets) in [NodeId::UsualInput, NodeId::Flow, NodeId::Verdict].into_iter().zip(packets) {
@@ -112,21 +107,19 @@ impl Graph {
     }
 
     /// Takes those that wait at this node through it, but the first `skipped`, and says how many they were; those that go on to the
-    /// next still wait. Beside each, it asks for memory for a packet of a later chunk, the last node for one that has just
-    /// `arrived` behind the first. A function of its own, as three nodes in one would have too few registers.
+    /// next still wait. Beside each, it asks for memory for a packet of a later chunk. A function of its own, as three nodes in one would have too few registers.
     #[inline(never)]
-    fn pass<B: Buffer, N: Node<B>, W: Waiting, const TRACED: bool>(
+    fn pass<B: Buffer, N: Node<B>, const TRACED: bool>(
         &mut self,
         run: &mut Run<'_, B>,
-        waiting: &mut W,
-        (skipped, arrived): (usize, Option<&W>),
+        waiting: &mut Waiting,
+        skipped: usize,
     ) -> usize {
         let mut count = 0;
-        let mut others = Listed::none((0, Next::To(N::ID)));
         let Run { packets, state, counters, trace, are_new, .. } = run;
-        // No other node is given any; so the compiler knows it, and no turn asks.
-        let arrived = arrived.filter(|_| const { matches!(N::ID, NodeId::Verdict) });
-        waiting.retain(packets, (skipped, arrived), |other, packet| {
+        // Those that `ahead` is for have been through the first node, unless it is theirs.
+        let between = const { if matches!(N::ID, NodeId::Verdict) { 1 } else { 0 } };
+        waiting.retain(packets, (skipped, between), |other, packet| {
             match (N::ID, other) {
                 (NodeId::UsualInput, Some(other)) => N::ahead(state, other),
                 (NodeId::Verdict, Some(other)) => <Flow as Node<B>>::ahead(state, other),
@@ -142,32 +135,12 @@ impl Graph {
                 trace.push(Hop::new(state, packet, (place as u8, N::ID, next)));
             }
             let goes_on = const { onward(N::ID) }.is_some_and(|node| next == Next::To(node));
-            // It is at the first that packets turn out to be another worker's.
-            if W::IS_MIXED && N::ID == NodeId::UsualInput {
-                others.add_if(!goes_on, (place as u8, next));
-            } else if !goes_on {
+            if !goes_on {
                 self.leave_from(place as u8, packet, next);
             }
             goes_on
         });
-        if W::IS_MIXED && N::ID == NodeId::UsualInput {
-            self.leave_all(run, &others);
-        }
         self.charge::<B, N>(run);
         count
-    }
-
-    /// Puts packets of a chunk where they go that leave the usual way at its first node. Of nearly all of them `steer` says to whom
-    /// they are handed: here, while what it reads is at hand, and with its cycles in the first node's.
-    #[inline(always)]
-    fn leave_all<B: Buffer>(&mut self, run: &mut Run<'_, B>, others: &Listed<(u8, Next)>) {
-        let mut steered = 0;
-        for &(place, next) in others.items() {
-            let is_steered = next == Next::To(NodeId::Steer);
-            steered += usize::from(is_steered);
-            let next = if is_steered { run.process::<Steer>(place) } else { next };
-            self.leave(run, place, next);
-        }
-        run.counters.count_vector(NodeId::Steer, steered);
     }
 }

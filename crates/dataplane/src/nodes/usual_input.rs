@@ -4,9 +4,12 @@
 
 use crate::frame::{FlowMarks, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
+use crate::shape::{
+    ALONE, CONTAINER, ETHERTYPE, EXTENSION, FRONT, G_PDU, IPV4, TO_PORT, TUNNEL, WHOLE, differs, word,
+};
 use crate::state::{FlowKey, Receiver, State};
 use packet::checksum::is_intact_header;
-use packet::{Buffer, ethernet, gtpu, ipv4, protocol, udp};
+use packet::{Buffer, ethernet, ipv4};
 use rules::{Direction, Interface};
 
 pub(crate) struct UsualInput;
@@ -74,26 +77,11 @@ struct Before {
 
 /// What stands before a packet outside tunnels.
 const PLAIN: u8 = ethernet::LENGTH as u8;
-/// Ethernet, IPv4, UDP, and the mandatory part of GTP-U.
-const TUNNEL: usize = ethernet::LENGTH + ipv4::LENGTH + udp::LENGTH + 8;
-/// GTP-U's optional part, and the PDU session container in its shortest form.
-const CONTAINER: usize = 8;
-
-/// Eight octets of a header, the first of them lowest.
-#[inline(always)]
-fn word<const N: usize>(header: &[u8; N], at: usize) -> u64 {
-    header[at..].first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
-}
-
-/// EtherType, and what follows it.
-const ETHERTYPE: usize = 12;
-const IPV4: u64 = 0x0008;
-
 #[inline(always)]
 fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     let header: &[u8; ethernet::LENGTH + ipv4::LENGTH] = frame.first_chunk()?;
     let to_us = header[30..34] == receiver.address;
-    let strange = receiver.strange(word(header, 0)) | (word(header, ETHERTYPE) ^ IPV4) & 0xffff;
+    let strange = receiver.strange(word(header, 0)) | differs(word(header, ETHERTYPE), IPV4);
     (strange == 0 && !to_us).then_some(Before {
         teid: 0,
         qfi: Meta::NO_QFI,
@@ -101,26 +89,6 @@ fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
         end: PLAIN,
         limit: frame.len(),
     })
-}
-
-/// What the headers of a tunnel have in common, as words of theirs and the bits of these that matter: EtherType, and IPv4
-/// without options that says nothing of congestion which the user's packet has to say, too ([`packet::ecn::matters`])...
-const FRONT: (u64, u64) = (IPV4 | 0x45 << 16, 0x01ff_ffff);
-/// ... whole, and UDP, from the 20th octet on...
-const WHOLE: (u64, u64) = ((protocol::UDP as u64) << 24, 0xff00_ff3f);
-/// ... for the port of GTP-U, from the 34th on...
-const TO_PORT: (u64, u64) = ((gtpu::PORT.swap_bytes() as u64) << 16, 0xffff << 16);
-/// ... and a G-PDU of version 1, with or without an extension header, from the 38th on.
-const G_PDU: (u64, u64) = (0x30 << 32 | (gtpu::message_type::G_PDU as u64) << 40, 0xfffb << 32);
-/// Behind it, the container alone, one unit of four octets long, of either type, and without a paging policy.
-const ALONE: (u64, u64) = (0x85 << 24 | 1 << 32, 0xff80_efff_ff00_0000);
-/// In the octet of GTP-U's flags: an extension header follows.
-const EXTENSION: u8 = 4;
-
-/// Bits in which a word is not as it has to be.
-#[inline(always)]
-const fn differs(word: u64, (usual, matters): (u64, u64)) -> u64 {
-    (word ^ usual) & matters
 }
 
 /// Lengths must agree with each other: where they do not, somebody else finds out what that means.
@@ -168,6 +136,7 @@ mod tests {
     use crate::fixture::{N3, config};
     use crate::state::Ports;
     use crate::tests::rates::uplink;
+    use packet::{gtpu, protocol};
 
     /// As [`tunnel`], field by field.
     fn tunnel_by_fields(frame: &[u8], port: &PortConfig) -> Option<Before> {

@@ -80,7 +80,7 @@ pub(crate) use neighbours::{Lookup, Neighbours};
 pub use paths::PathCounts;
 pub(crate) use peers::{Name, Peers, Way};
 pub(crate) use policies::{Policies, PolicyIndex, Steered};
-pub(crate) use ports::{Ports, Receiver};
+pub(crate) use ports::{FIRST_GROUP, Ports, Receiver};
 pub(crate) use probing::{Entry, Probing, scatter};
 pub(crate) use punting::{Punting, Urgency};
 pub(crate) use redirections::Redirections;
@@ -98,7 +98,7 @@ use crate::config::{Config, ConfigError, least_mtu, side_of_peer};
 use crate::frame::{Meta, NextHop, PortIndex};
 use crate::lasting::Section;
 use crate::side::Side;
-use crate::steering::{Note, Steering};
+use crate::steering::{Note, Sight, Steering, sight};
 use dplink::Event;
 use heads::Heads;
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
@@ -265,10 +265,23 @@ impl State {
     /// says so, whichever port serves it: S5 of an SGW-U may come by the port of S1-U.
     #[inline]
     pub(crate) fn source_of_tunnel(&self, port: PortIndex, own: Interface, teid: u32) -> Interface {
-        match self.sessions.turns(port) || self.steering.has_turned() {
+        match self.has_turned_at(port) {
             false => own,
             true => self.source_behind(Ports::key(port, teid)),
         }
+    }
+
+    /// Whether packets in some tunnels that come in at a port go the other way than others of it.
+    #[inline]
+    pub(crate) fn has_turned_at(&self, port: PortIndex) -> bool {
+        self.sessions.turns(port) || self.steering.has_turned()
+    }
+
+    /// Whose packet a frame carries that came in at a port, at first sight.
+    pub(crate) fn sight(&self, frame: &[u8], port: PortIndex) -> Sight {
+        let receiver = self.ports.receiver(port);
+        let own = receiver.fresh.source;
+        sight(frame, receiver, |teid| self.source_of_tunnel(port, own, teid).direction())
     }
 
     /// Whether packets in some tunnels, here or with other workers, go the other way than others of their port.

@@ -5,7 +5,7 @@ use crate::config::{ConfigError, PORTS_MAX, PortConfig};
 use crate::frame::{Meta, NextHop, PortIndex};
 use crate::side::Side;
 use rules::{FTeid, Instance, Interface, Teid};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// In the order of the configuration.
 pub(crate) struct Ports {
@@ -23,11 +23,15 @@ pub(crate) struct Ports {
 pub(crate) struct Receiver {
     mac: u64,
     pub(crate) address: [u8; 4],
+    address6: Option<Ipv6Addr>,
     /// Users' addresses say all: the port is of the default instance, or there is no other.
     pub(crate) is_plain: bool,
     /// What is known of a packet that just came in.
     pub(crate) fresh: Meta,
 }
+
+/// From here on, addresses of IPv4 are not of single stations.
+pub(crate) const FIRST_GROUP: u8 = 224;
 
 /// Bits of an Ethernet address in the word it is the front of.
 const MAC: u64 = u64::MAX >> 16;
@@ -38,11 +42,20 @@ impl Receiver {
         Self {
             mac: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
             address: port.address.addr().octets(),
+            address6: port.address6.map(|address| address.addr()),
             is_plain: match port.interface {
                 Interface::Access => !has_instances,
                 Interface::Core | Interface::SgiLan => port.instance == Instance::DEFAULT,
             },
             fresh: Meta::new(index, port.side()),
+        }
+    }
+
+    /// Whether what is for this address goes on from here: it is neither the port's, nor a group's, nor of this link alone.
+    pub(crate) fn leads_on(&self, to: IpAddr) -> bool {
+        match to {
+            IpAddr::V4(to) => to.octets() != self.address && to.octets()[0] < FIRST_GROUP,
+            IpAddr::V6(to) => Some(to) != self.address6 && !to.is_multicast() && !to.is_unicast_link_local(),
         }
     }
 

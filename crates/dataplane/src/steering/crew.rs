@@ -90,7 +90,16 @@ impl Crew {
 
     /// A bit for each port whose packets may be anybody's.
     pub(super) fn mixed_ports(&self) -> u16 {
-        let hashed = |port: &usize| self.spread.get(*port) == Some(&Spread::InnerHash);
-        !(0..PORTS_MAX).filter(hashed).fold(0, |bits, port| bits | 1 << port)
+        !self.ports_of(&[Spread::InnerHash])
+    }
+
+    /// A bit for each port whose packets are mostly others', where there are several workers.
+    pub(super) fn sorted_ports(&self) -> u16 {
+        !self.ports_of(&[Spread::InnerHash, Spread::TeidHash])
+    }
+
+    fn ports_of(&self, spreads: &[Spread]) -> u16 {
+        let is_of = |port: &usize| self.spread.get(*port).is_some_and(|spread| spreads.contains(spread));
+        (0..PORTS_MAX).filter(is_of).fold(0, |bits, port| bits | 1 << port)
     }
 }

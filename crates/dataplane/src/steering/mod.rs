@@ -9,14 +9,15 @@
 mod buckets;
 mod crew;
 mod directory;
-mod past_caches;
 mod post;
 mod rings;
+mod sight;
 
 pub(crate) use buckets::Buckets;
 pub use crew::{Balance, Crew};
 pub(crate) use post::{Note, Post, posts};
-pub(crate) use rings::{GIVEN, GIVEN_MAX, Handed, Handoff, handoffs};
+pub(crate) use rings::{GIVEN, GIVEN_MAX, Handed, Handoff, Unread, handoffs};
+pub(crate) use sight::{Sight, sight, sight_down, sight_up};
 
 use crate::config::Limits;
 use crate::frame::PortIndex;
@@ -41,6 +42,10 @@ pub(crate) struct Steering {
     workers: u8,
     /// Ports whose packets may be anybody's: what they bring is looked at before flows are, a bit each.
     mixed: u16,
+    /// Of them, those whose packets are mostly others': what they bring is sorted before it is read.
+    sorted: u16,
+    /// Those whose packets of this turn may still be anybody's.
+    unsorted: u16,
     /// The worker that has all sessions of Ethernet frames: they are switched to each other.
     frames_owner: u8,
     /// Another worker has had one.
@@ -65,6 +70,8 @@ impl Steering {
             me,
             workers: crew.workers as u8,
             mixed: if is_alone { 0 } else { crew.mixed_ports() },
+            sorted: if is_alone { 0 } else { crew.sorted_ports() },
+            unsorted: 0,
             frames_owner: crew.distributors as u8,
             has_frames: false,
             has_turned: false,
@@ -90,21 +97,38 @@ impl Steering {
         self.workers > 1
     }
 
+    /// This worker's number.
+    #[inline]
+    pub(crate) fn me(&self) -> usize {
+        self.me.into()
+    }
+
     /// This worker's number, and how many there are, at least one.
     pub(crate) const fn place(&self) -> (u8, u8) {
         (self.me, if self.workers == 0 { 1 } else { self.workers })
     }
 
-    /// Whether devices may bring packets of some port to any worker.
-    pub(crate) const fn is_mixed(&self) -> bool {
-        self.mixed != 0
+    /// What ports bring from now on is sorted before it is read, if `sorts`, where that is worth it.
+    pub(crate) const fn sort(&mut self, sorts: bool) {
+        self.unsorted = if sorts { self.mixed & !self.sorted } else { self.mixed };
     }
 
-    /// Where a user's packet of a port goes once its flow's key is known. Where the device may have brought it to any
-    /// worker, nothing tells a branch which packet is whose, so there is none.
+    /// Whether what a port brings is sorted before it is read.
+    #[inline]
+    pub(crate) const fn sorts(&self, port: PortIndex) -> bool {
+        (self.mixed & !self.unsorted) >> port & 1 != 0
+    }
+
+    /// Some of what a port has just brought could not be sorted.
+    pub(crate) const fn is_unsorted(&mut self, port: PortIndex) {
+        self.unsorted |= 1 << port;
+    }
+
+    /// Where a user's packet of a port goes once its flow's key is known. Where it may be anybody's, nothing tells a branch whose it
+    /// is, so there is none.
     #[inline]
     pub(crate) fn next(&self, port: PortIndex, key: &FlowKey) -> NodeId {
-        if self.mixed >> port & 1 == 0 {
+        if self.unsorted >> port & 1 == 0 {
             return NodeId::Flow;
         }
         select_unpredictable(self.owner(key.user()) == self.me, NodeId::Flow, NodeId::Steer)

@@ -1,11 +1,10 @@
 //! Packets between workers: a ring from each to each, filled and emptied in vectors.
 
-use super::past_caches;
 use super::post::pairs;
 use crate::frame::{FlowMarks, Meta, Packet, PortIndex, VECTOR};
 use crate::side::Side;
 use crate::state::{FlowKey, prefetch, prefetch_write};
-use rtrb::chunks::WriteChunkUninit;
+use rtrb::chunks::ReadChunk;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 /// Packets on their way from one worker to another: four vectors, so that a worker that is away for some turns loses
@@ -18,60 +17,48 @@ pub(crate) const GIVEN: u8 = 128;
 /// How many of them find room, if nothing else is on the way.
 pub(crate) const GIVEN_MAX: usize = DEPTH;
 
-/// A packet and what its next worker cannot read from it: one cache line, since lines are what it costs to hand over.
+/// A packet as it came in at a port: nobody has read more of it than whose it is.
+#[derive(Debug)]
+pub(crate) struct Unread<B> {
+    pub(crate) buffer: B,
+    pub(crate) port: PortIndex,
+}
+
+/// A packet that was read, and what its next worker cannot read from it: one cache line, since lines are what it costs to hand over.
 #[repr(align(64))]
 pub(crate) struct Handed<B> {
     pub(crate) buffer: B,
     key: FlowKey,
     teid: u32,
     bytes: u16,
+    /// How many unread ones were handed over before it, as far as these octets say; set as it goes.
+    after: u16,
     port: PortIndex,
     outer: u8,
     qfi: u8,
     marks: FlowMarks,
     traffic_class: u8,
-    fragment: bool,
     handed: u8,
     loops: u8,
-    copied: bool,
+    flags: u8,
 }
+
+/// It is a fragment, the first one or another.
+const FRAGMENT: u8 = 1;
+/// Copies have been made of it.
+const COPIED: u8 = 2;
 
 const _: () = assert!(size_of::<Handed<usize>>() == 64, "a line");
 
 impl<B> Handed<B> {
+    /// `after` so many unread ones.
     #[inline(always)]
-    fn new(packet: Packet<B>) -> Self {
+    fn new(packet: Packet<B>, after: u16) -> Self {
         let Packet { buffer, meta } = packet;
-        let Meta {
-            key,
-            teid,
-            bytes,
-            port,
-            outer,
-            qfi,
-            marks,
-            traffic_class,
-            fragment,
-            handed,
-            loops,
-            copied,
-            ..
-        } = meta;
-        Self {
-            buffer,
-            key,
-            teid,
-            bytes,
-            port,
-            outer,
-            qfi,
-            marks,
-            traffic_class,
-            fragment,
-            handed: handed + 1,
-            loops,
-            copied,
-        }
+        let Meta { key, teid, bytes, port, outer, qfi, marks, traffic_class, handed, loops, .. } = meta;
+        let flags = (u8::from(meta.fragment) * FRAGMENT) | (u8::from(meta.copied) * COPIED);
+        let handed = handed + 1;
+        Self { buffer, key, teid, bytes, after, port, outer, qfi, marks, traffic_class, handed, loops, flags }
     }
 
     /// Where it came in.
@@ -92,11 +79,12 @@ impl<B> Handed<B> {
             qfi,
             marks,
             traffic_class,
-            fragment,
             handed,
             loops,
-            copied,
+            flags,
+            ..
         } = self;
+        let (fragment, copied) = (flags & FRAGMENT != 0, flags & COPIED != 0);
         let hash = hash(&key);
         let meta = Meta::new(port, from);
         Packet {
@@ -124,33 +112,43 @@ impl<B> Handed<B> {
 pub(crate) struct Handoff<B> {
     to: Vec<Option<Lane<B>>>,
     from: Vec<Option<Inlet<B>>>,
+    /// What came in at a port, by whose it is; this worker's own, too.
+    sorted: Vec<Vec<Unread<B>>>,
     /// Whose packets were taken first.
     turn: usize,
     waits: bool,
-    writes_past_caches: bool,
 }
 
 /// From one worker. Like [`Lane`] on lines of its own: the ends remember what they saw of each other.
 #[repr(align(128))]
-struct Inlet<B>(Consumer<Handed<B>>);
-
-/// To one worker: the ring, and what goes into it at the end of the vector.
-#[repr(align(128))]
-struct Lane<B> {
-    ring: Producer<Handed<B>>,
-    out: Vec<Handed<B>>,
+struct Inlet<B> {
+    unread: Consumer<Unread<B>>,
+    read: Consumer<Handed<B>>,
+    /// How many unread ones were taken, as [`Handed::after`].
+    taken: u16,
 }
 
-/// The ends of so many workers, and whether what goes into the rings is written past the caches.
-pub(crate) fn handoffs<B>(workers: usize, writes_past_caches: bool) -> Vec<Handoff<B>> {
-    let empty = || Handoff { to: Vec::new(), from: Vec::new(), turn: 0, waits: false, writes_past_caches };
+/// To one worker: the rings, and what goes into that of read ones at the end of the vector.
+#[repr(align(128))]
+struct Lane<B> {
+    unread: Producer<Unread<B>>,
+    read: Producer<Handed<B>>,
+    out: Vec<Handed<B>>,
+    /// How many unread ones have gone, as [`Handed::after`].
+    sent: u16,
+}
+
+/// The ends of so many workers.
+pub(crate) fn handoffs<B>(workers: usize) -> Vec<Handoff<B>> {
+    let sorted = || (0..workers).map(|_| Vec::with_capacity(VECTOR)).collect();
+    let empty = || Handoff { to: Vec::new(), from: Vec::new(), sorted: sorted(), turn: 0, waits: false };
     let mut ends: Vec<Handoff<B>> = (0..workers).map(|_| empty()).collect();
     for (giver, taker) in pairs(workers) {
         let (to, from) = match giver == taker {
             true => (None, None),
             false => {
-                let (ring, from) = RingBuffer::new(DEPTH);
-                (Some(Lane { ring, out: Vec::with_capacity(VECTOR) }), Some(Inlet(from)))
+                let (to, from) = lane();
+                (Some(to), Some(from))
             }
         };
         ends[giver].to.push(to);
@@ -159,13 +157,19 @@ pub(crate) fn handoffs<B>(workers: usize, writes_past_caches: bool) -> Vec<Hando
     ends
 }
 
+fn lane<B>() -> (Lane<B>, Inlet<B>) {
+    let ((to_unread, unread), (to_read, read)) = (RingBuffer::new(DEPTH), RingBuffer::new(DEPTH));
+    let lane = Lane { unread: to_unread, read: to_read, out: Vec::with_capacity(VECTOR), sent: 0 };
+    (lane, Inlet { unread, read, taken: 0 })
+}
+
 impl<B> Handoff<B> {
     /// Puts a packet among those for a worker; gives it back where there is no such worker.
     #[inline]
     pub(crate) fn put(&mut self, worker: u8, packet: Packet<B>) -> Result<(), Packet<B>> {
         match self.to.get_mut(usize::from(worker)) {
             Some(Some(lane)) => {
-                lane.out.push(Handed::new(packet));
+                lane.out.push(Handed::new(packet, lane.sent));
                 self.waits = true;
                 Ok(())
             }
@@ -177,7 +181,7 @@ impl<B> Handoff<B> {
     #[inline(always)]
     pub(crate) fn put_all(&mut self, worker: u8, packets: impl Iterator<Item = Packet<B>>) -> bool {
         let Some(Some(lane)) = self.to.get_mut(usize::from(worker)) else { return false };
-        lane.out.extend(packets.map(Handed::new));
+        lane.out.extend(packets.map(|packet| Handed::new(packet, lane.sent)));
         self.waits = true;
         true
     }
@@ -189,21 +193,33 @@ impl<B> Handoff<B> {
     }
 
     /// Puts what waits into the rings; returns how many packets went. What finds no room goes to `left`.
-    pub(crate) fn send(&mut self, left: &mut Vec<Handed<B>>) -> u64 {
+    pub(crate) fn send(&mut self, left: &mut Vec<B>) -> u64 {
         self.waits = false;
         let mut sent = 0;
         for lane in self.to.iter_mut().flatten() {
-            let room = lane.ring.slots().min(lane.out.len());
-            if let Ok(chunk) = lane.ring.write_chunk_uninit(room) {
-                let filled = match self.writes_past_caches {
-                    true => past_caches::fill(chunk, &mut lane.out),
-                    false => fill(chunk, &mut lane.out),
-                };
-                sent += filled as u64;
-            }
-            left.append(&mut lane.out);
+            sent += fill(&mut lane.read, &mut lane.out);
+            left.extend(lane.out.drain(..).map(|handed| handed.buffer));
         }
-        sent
+        sent as u64
+    }
+
+    /// Where what came in at a port is put, by whose it is.
+    #[inline]
+    pub(crate) fn sorted(&mut self) -> &mut [Vec<Unread<B>>] {
+        &mut self.sorted
+    }
+
+    /// Puts what was sorted into the rings, but what is `own`; returns how many packets went. What finds no room goes to `left`.
+    pub(crate) fn send_sorted(&mut self, left: &mut Vec<Unread<B>>) -> u64 {
+        let mut all = 0;
+        for (lane, sorted) in self.to.iter_mut().zip(&mut self.sorted) {
+            let Some(lane) = lane else { continue };
+            let sent = fill(&mut lane.unread, sorted);
+            lane.sent = lane.sent.wrapping_add(sent as u16);
+            all += sent;
+            left.append(sorted);
+        }
+        all as u64
     }
 
     /// How many workers there are.
@@ -213,141 +229,98 @@ impl<B> Handoff<B> {
 
     /// How many packets another worker has handed over that were not taken yet.
     pub(crate) fn waiting(&self, from: usize) -> usize {
-        self.from.get(from).and_then(Option::as_ref).map_or(0, |inlet| inlet.0.slots())
+        self.from.get(from).and_then(Option::as_ref).map_or(0, Inlet::waiting)
     }
 
     /// Whether another worker has handed over anything that was not taken yet.
     pub(crate) fn is_waited_for(&self) -> bool {
-        self.from.iter().flatten().any(|inlet| !inlet.0.is_empty())
+        self.from.iter().flatten().any(|inlet| inlet.waiting() > 0)
     }
 
-    /// Takes up to so many packets of one other worker.
-    pub(crate) fn take_of(&mut self, from: usize, limit: usize, into: impl FnMut(Handed<B>)) -> usize {
-        let inlet = self.from.get_mut(from).and_then(Option::as_mut);
-        inlet.map_or(0, |inlet| take_from(&mut inlet.0, limit, into))
+    /// Takes up to so many read packets of one other worker that are due; returns how many.
+    pub(crate) fn take_read_of(&mut self, from: usize, limit: usize, into: impl FnMut(Handed<B>)) -> usize {
+        self.inlet(from).map_or(0, |inlet| inlet.take_read(limit, into))
     }
 
-    /// Takes up to so many packets that others handed over, beginning with another of them each time; returns how many.
-    pub(crate) fn take(&mut self, limit: usize, mut into: impl FnMut(Handed<B>)) -> usize {
-        let workers = self.from.len();
-        self.turn = if self.turn + 1 < workers { self.turn + 1 } else { 0 };
+    /// The same of unread ones, which is to come behind.
+    pub(crate) fn take_unread_of(&mut self, from: usize, limit: usize, into: impl FnMut(Unread<B>)) -> usize {
+        self.inlet(from).map_or(0, |inlet| inlet.take_unread(limit, into))
+    }
+
+    fn inlet(&mut self, from: usize) -> Option<&mut Inlet<B>> {
+        self.from.get_mut(from)?.as_mut()
+    }
+
+    /// Takes up to so many read packets that others handed over, beginning with another of them each time; returns how many.
+    pub(crate) fn take_read(&mut self, limit: usize, mut into: impl FnMut(Handed<B>)) -> usize {
+        self.turn = if self.turn + 1 < self.from.len() { self.turn + 1 } else { 0 };
+        self.take(limit, |inlet, room| inlet.take_read(room, &mut into))
+    }
+
+    /// The same of unread ones, beginning with the same worker: what was handed over behind read ones waits until these were taken.
+    pub(crate) fn take_unread(&mut self, limit: usize, mut into: impl FnMut(Unread<B>)) -> usize {
+        self.take(limit, |inlet, room| inlet.take_unread(room, &mut into))
+    }
+
+    #[inline]
+    fn take(&mut self, limit: usize, mut take: impl FnMut(&mut Inlet<B>, usize) -> usize) -> usize {
         let mut room = limit;
-        for at in (self.turn..workers).chain(0..self.turn) {
-            if let Some(Some(Inlet(from))) = self.from.get_mut(at) {
-                room -= take_from(from, room, &mut into);
+        for at in (self.turn..self.from.len()).chain(0..self.turn) {
+            if let Some(inlet) = self.inlet(at) {
+                room -= take(inlet, room);
             }
         }
         limit - room
     }
 }
 
-/// Moves as many as the chunk has slots into it.
-fn fill<T>(mut chunk: WriteChunkUninit<'_, T>, values: &mut Vec<T>) -> usize {
+impl<B> Inlet<B> {
+    fn waiting(&self) -> usize {
+        self.unread.slots() + self.read.slots()
+    }
+
+    /// Takes read ones that come after no unread one that is still to be taken.
+    #[inline]
+    fn take_read(&mut self, limit: usize, into: impl FnMut(Handed<B>)) -> usize {
+        let Ok(chunk) = self.read.read_chunk(self.read.slots().min(limit)) else { return 0 };
+        ask_for(&chunk);
+        let (first, second) = chunk.as_slices();
+        let is_due = |handed: &&Handed<B>| handed.after == self.taken;
+        let count = first.iter().chain(second).take_while(is_due).count();
+        chunk.into_iter().take(count).for_each(into);
+        count
+    }
+
+    /// Takes unread ones up to the next read one. That is looked for last: whatever was handed over before these can be seen then.
+    #[inline]
+    fn take_unread(&mut self, limit: usize, into: impl FnMut(Unread<B>)) -> usize {
+        let slots = self.unread.slots().min(limit);
+        let due = self.read.peek().map_or(slots, |next| next.after.wrapping_sub(self.taken).into());
+        let Ok(chunk) = self.unread.read_chunk(slots.min(due)) else { return 0 };
+        let count = chunk.len();
+        ask_for(&chunk);
+        chunk.into_iter().for_each(into);
+        self.taken = self.taken.wrapping_add(count as u16);
+        count
+    }
+}
+
+/// They lie in the other's cache: asked for all at once, they come one behind the other.
+#[inline]
+fn ask_for<T>(chunk: &ReadChunk<'_, T>) {
+    let (first, second) = chunk.as_slices();
+    first.iter().chain(second).for_each(prefetch);
+}
+
+/// Moves as many into a ring as there is room for, the first ones first; returns how many.
+fn fill<T>(ring: &mut Producer<T>, values: &mut Vec<T>) -> usize {
+    let count = ring.slots().min(values.len());
+    let Ok(mut chunk) = ring.write_chunk_uninit(count) else { return 0 };
     // The taker has read these lines when they were filled before, and has to give them up.
     let (first, second) = chunk.as_mut_slices();
     first.iter().chain(second.iter()).for_each(prefetch_write);
-    let count = chunk.len().min(values.len());
     chunk.fill_from_iter(values.drain(..count))
 }
 
-fn take_from<B>(from: &mut Consumer<Handed<B>>, limit: usize, into: impl FnMut(Handed<B>)) -> usize {
-    let count = from.slots().min(limit);
-    match from.read_chunk(count) {
-        Ok(chunk) => {
-            // They lie in the other's cache: asked for all at once, they come one behind the other.
-            let (first, second) = chunk.as_slices();
-            first.iter().chain(second).for_each(prefetch);
-            chunk.into_iter().for_each(into);
-            count
-        }
-        Err(_) => 0,
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rules::Interface;
-    use std::thread;
-
-    /// Where more is handed over than fits a vector, nobody's packets wait for another's for ever.
-    #[test]
-    fn every_giver_has_its_turn() {
-        let mut ends = handoffs::<u32>(3, false);
-        let side = Side::of(Interface::Access);
-        for (giver, end) in ends.iter_mut().enumerate().skip(1) {
-            for number in 0..4 {
-                let packet = Packet { buffer: giver as u32 * 10 + number, meta: Meta::new(0, side) };
-                end.put(0, packet).ok().unwrap();
-            }
-            assert_eq!(end.send(&mut Vec::new()), 4);
-        }
-        let mut take = |limit| {
-            let mut taken = Vec::new();
-            assert_eq!(ends[0].take(limit, |handed| taken.push(handed.buffer)), taken.len());
-            taken
-        };
-        assert_eq!((take(3), take(3)), (vec![10, 11, 12], vec![20, 21, 22]));
-        assert_eq!((take(9), take(9)), (vec![13, 23], vec![]));
-    }
-
-    #[test]
-    fn a_worker_hands_to_the_others_many_at_once_and_never_to_itself() {
-        let mut ends = handoffs::<u32>(2, true);
-        let (mut taker, mut giver) = (ends.pop().unwrap(), ends.pop().unwrap());
-        let packet = |buffer| Packet { buffer, meta: Meta::new(0, Side::of(Interface::Access)) };
-        let mut packets = (0..5).map(packet);
-        assert!(!giver.put_all(0, packets.by_ref()) && !giver.put_all(2, packets.by_ref()) && !giver.waits());
-        giver.put(1, packets.next().unwrap()).ok().unwrap();
-        assert!(giver.put_all(1, packets) && giver.waits());
-        assert_eq!(giver.send(&mut Vec::new()), 5);
-        let mut taken = Vec::new();
-        taker.take(VECTOR, |handed| taken.push(handed.buffer));
-        assert_eq!(taken, [0, 1, 2, 3, 4]);
-    }
-
-    /// What Miri is to look at: two threads, a ring between them, everything given away and taken once.
-    #[test]
-    fn what_one_thread_gives_another_takes_in_order() {
-        [false, true].into_iter().for_each(give_and_take);
-    }
-
-    fn give_and_take(writes_past_caches: bool) {
-        const PACKETS: u32 = if cfg!(miri) { 300 } else { 100_000 };
-        let mut ends = handoffs::<Box<u32>>(2, writes_past_caches);
-        let (mut taker, mut giver) = (ends.pop().unwrap(), ends.pop().unwrap());
-        let side = Side::of(Interface::Access);
-        let giving = thread::spawn(move || {
-            let (mut sent, mut left, mut number) = (0, Vec::new(), 0);
-            while sent < u64::from(PACKETS) {
-                for _ in 0..VECTOR.min((PACKETS - number) as usize) {
-                    let meta = Meta { teid: number, ..Meta::new(0, side) };
-                    giver.put(1, Packet { buffer: Box::new(number), meta }).ok().unwrap();
-                    number += 1;
-                }
-                sent += giver.send(&mut left);
-                // What found no room is given again, in its order.
-                while !left.is_empty() {
-                    for handed in left.drain(..) {
-                        let Packet { buffer, meta } = handed.packet(side, |_| 0);
-                        giver.put(1, Packet { buffer, meta: Meta { handed: 0, ..meta } }).ok().unwrap();
-                    }
-                    thread::yield_now();
-                    sent += giver.send(&mut left);
-                }
-            }
-        });
-        let mut expected = 0;
-        while expected < PACKETS {
-            let took = taker.take(VECTOR, |handed| {
-                let packet = handed.packet(side, |_| 0);
-                assert_eq!((*packet.buffer, packet.meta.teid), (expected, expected));
-                expected += 1;
-            });
-            if took == 0 {
-                thread::yield_now();
-            }
-        }
-        giving.join().unwrap();
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 mod ending;
 mod leading;
 mod sessions;
+mod sorting;
 
 use super::{applied, removed, to_user};
 use crate::config::{Config, Echo};

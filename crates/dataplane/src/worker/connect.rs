@@ -65,7 +65,7 @@ pub fn connect_placed<P: Port>(
     let (mut hands, mut workers) = (Vec::new(), Vec::new());
     let (punts, sides) = punt::rings(&config.ports, crew.workers).unzip();
     let mut sides: VecDeque<KernelSide> = sides.unwrap_or_default().into();
-    let links = posts(crew.workers).into_iter().zip(handoffs(crew.workers, cpu::writes_past_caches()));
+    let links = posts(crew.workers).into_iter().zip(handoffs(crew.workers));
     for ((me, ports), (post, handoff)) in ports.into_iter().enumerate().zip(links) {
         before(me);
         let (order_sender, orders) = RingBuffer::new(RING);
@@ -114,6 +114,8 @@ impl<P: Port> Worker<P> {
             received: Vec::with_capacity(VECTOR),
             vector: Vec::with_capacity(VECTOR),
             handed: 0,
+            handed_unread: 0,
+            passed_on: 0,
             are_new: false,
             is_ending: false,
             fair_share: FairShare::new(),

@@ -2,11 +2,11 @@
 
 use super::Worker;
 use crate::counters::DropReason;
-use crate::frame::{Packet, VECTOR};
+use crate::frame::{Meta, Packet, VECTOR};
 use crate::graph::ChunkLength;
 use crate::port::Port;
 use crate::state::State;
-use crate::steering::{Handed, Note};
+use crate::steering::{Handed, Note, Unread};
 use packet::Buffer;
 
 /// Of a vector, for packets from ports.
@@ -17,26 +17,40 @@ impl<P: Port> Worker<P> {
     /// the ports: what another has worked on goes before what nobody has, but not instead.
     pub(super) fn hear_others(&mut self) {
         self.hear_notes();
-        let into = taker((&self.state, self.graph.chunk()), &mut self.vector, &mut self.rest.arrived);
-        let taken = self.handoff.take(VECTOR - PORTS_ROOM, into);
-        self.took(taken);
+        let limit = VECTOR - PORTS_ROOM;
+        let state = (&self.state, self.graph.chunk());
+        let read = self.handoff.take_read(limit, taker(state, &mut self.vector, &mut self.rest.arrived));
+        self.took_read(read);
+        let state = (&self.state, self.graph.chunk());
+        let unread = self.handoff.take_unread(limit - read, unread_taker(state, &mut self.vector));
+        self.took(read + unread);
     }
 
     /// Takes up to so many packets of one other worker, which begin the vector; returns how many.
     pub(super) fn take_handed_by(&mut self, giver: usize, limit: usize) -> usize {
-        let into = taker((&self.state, self.graph.chunk()), &mut self.vector, &mut self.rest.arrived);
-        let taken = self.handoff.take_of(giver, limit, into);
-        self.took(taken);
-        taken
+        let state = (&self.state, self.graph.chunk());
+        let into = taker(state, &mut self.vector, &mut self.rest.arrived);
+        let read = self.handoff.take_read_of(giver, limit, into);
+        self.took_read(read);
+        let state = (&self.state, self.graph.chunk());
+        let unread = self.handoff.take_unread_of(giver, limit - read, unread_taker(state, &mut self.vector));
+        self.took(read + unread);
+        read + unread
+    }
+
+    /// Of the vector, so far, others have read all.
+    #[inline]
+    fn took_read(&mut self, taken: usize) {
+        if taken > 0 {
+            self.handed = self.vector.len();
+            self.look_at_handed();
+        }
     }
 
     #[inline]
     fn took(&mut self, taken: usize) {
-        if taken > 0 {
-            self.counters.handed_in += taken as u64;
-            self.handed = self.vector.len();
-            self.look_at_handed();
-        }
+        self.counters.handed_in += taken as u64;
+        self.handed_unread = self.vector.len() - self.handed;
     }
 
     /// Which network a tunnel's user is of, and which way its packets go, the owner of the session knows for sure.
@@ -103,12 +117,25 @@ impl<P: Port> Worker<P> {
 
     /// Hands over what waits. A full ring drops: to wait for one worker would hold up the users of all.
     pub(super) fn send_handed(&mut self) {
-        let mut left = std::mem::take(&mut self.unsent);
+        let mut left = std::mem::take(&mut self.received);
         self.counters.handed_out += self.handoff.send(&mut left);
-        for handed in left.drain(..) {
-            self.discard(handed.buffer, DropReason::HandoffFull);
+        left.drain(..).for_each(|buffer| self.discard(buffer, DropReason::HandoffFull));
+        self.received = left;
+    }
+
+    /// The same of what was sorted; returns how many packets that were.
+    pub(super) fn send_sorted(&mut self) -> usize {
+        let mut left = std::mem::take(&mut self.unsent);
+        let sent = self.handoff.send_sorted(&mut left);
+        self.counters.handed_out += sent;
+        let all = sent as usize + left.len();
+        for Unread { buffer, port } in left.drain(..) {
+            // Nobody reads it any more who would count its bytes.
+            self.counters.count_received(port, buffer.data().len());
+            self.discard(buffer, DropReason::HandoffFull);
         }
         self.unsent = left;
+        all
     }
 
     /// Whether a session is this worker's.
@@ -140,6 +167,22 @@ fn taker<B: Buffer>(
         }
         let (side, into) = (port.side(), if port.ethernet { &mut *arrived } else { &mut *vector });
         into.push(handed.packet(side, |key| flows.hash(key)));
+    }
+}
+
+/// The same of those that nobody has read.
+#[inline]
+fn unread_taker<B: Buffer>(
+    (state, chunk): (&State, ChunkLength),
+    vector: &mut Vec<Packet<B>>,
+) -> impl FnMut(Unread<B>) {
+    let ports = &state.ports;
+    move |Unread { buffer, port }| {
+        if vector.len() < chunk.described() {
+            buffer.prefetch();
+        }
+        let meta = Meta { handed: 1, ..ports.receiver(port).fresh };
+        vector.push(Packet { buffer, meta });
     }
 }
 

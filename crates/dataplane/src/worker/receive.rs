@@ -34,8 +34,9 @@ impl<P: Port> Worker<P> {
     }
 
     /// Fills the vector: the most urgent class of every port, then the next, then what is in none. Whether a port had as much as may
-    /// come of it at once, so that more of it waits.
-    pub(super) fn receive(&mut self) -> bool {
+    /// come of it at once, so that more of it waits. Who watches is to see what becomes of a packet here, too, so nothing is sorted.
+    pub(super) fn receive(&mut self, is_watched: bool) -> bool {
+        self.state.steering.sort(!is_watched);
         let room = VECTOR - self.vector.len();
         let limit = BURST.min(room / self.lanes.len().max(1));
         let mut left = [limit; PORTS_MAX];
@@ -62,41 +63,52 @@ impl<P: Port> Worker<P> {
     #[inline]
     fn take_in(&mut self, at: usize, class: Option<usize>, limit: usize) -> usize {
         let (index, port) = (at as PortIndex, &mut self.lanes[at].port);
-        let (config, fresh) = (self.state.ports.get(index), &self.state.ports.receiver(index).fresh);
         let received = match class {
             None => port.receive(&mut self.received, limit),
             Some(class) => port.receive_class(class, &mut self.received, limit),
         };
-        let is_looked_at = config.ethernet || config.vlan.is_some();
-        let asked = if is_looked_at { received } else { self.graph.chunk().described() };
-        self.received.iter().take(asked).for_each(Buffer::prefetch);
-        let arrived = if config.ethernet { &mut self.rest.arrived } else { &mut self.vector };
-        let counters = &mut self.counters.ports[at];
-        counters.received += self.received.len() as u64;
-        let packet = |buffer| Packet { buffer, meta: *fresh };
-        if !is_looked_at {
-            // Who reads them first counts their bytes: nobody waits for their descriptions here.
-            arrived.extend(self.received.drain(..).map(packet));
-            return received;
+        let config = self.state.ports.get(index);
+        let (is_ethernet, sorts) = (config.ethernet, self.state.steering.sorts(index) && !config.ethernet);
+        self.counters.ports[at].received += received as u64;
+        if config.ethernet || config.vlan.is_some() {
+            self.look_at_frames(index);
+        } else if !sorts {
+            self.received.iter().take(self.graph.chunk().described()).for_each(Buffer::prefetch);
         }
-        for mut buffer in self.received.drain(..) {
-            let bytes = buffer.data().len();
+        if sorts {
+            if let Some(first) = self.fair_share.first_sample().filter(|_| class.is_none()) {
+                self.thin_out_unread(index, first);
+            }
+            self.sort(index);
+        }
+        let fresh = &self.state.ports.receiver(index).fresh;
+        let arrived = if is_ethernet { &mut self.rest.arrived } else { &mut self.vector };
+        arrived.extend(self.received.drain(..).map(|buffer| Packet { buffer, meta: *fresh }));
+        received
+    }
+
+    /// Takes tags off what has just been received by a port, and is rid of what does not belong there.
+    fn look_at_frames(&mut self, index: PortIndex) {
+        let config = self.state.ports.get(index);
+        let (counters, trash) = (&mut self.counters, &mut self.trash);
+        self.received.iter().for_each(Buffer::prefetch);
+        let mut bytes = 0;
+        let is_lost = |buffer: &mut P::Buffer| {
+            let before = buffer.data().len();
             let taken = match buffer.is_contiguous() {
-                true => tag::take_off(&mut buffer, config.vlan),
+                true => tag::take_off(buffer, config.vlan),
                 false => Err(DropReason::NotContiguous),
             };
-            // What others read, they count.
+            // What others read, they count: nobody waits for descriptions here that need not be read.
             let left = if taken.is_ok() && !config.ethernet { buffer.data().len() } else { 0 };
-            counters.received_bytes += (bytes - left) as u64;
-            match taken {
-                Ok(()) => arrived.push(packet(buffer)),
-                Err(reason) => {
-                    self.counters.drops[reason as usize] += 1;
-                    self.trash.push(buffer);
-                }
+            bytes += before - left;
+            if let Err(reason) = taken {
+                counters.drops[reason as usize] += 1;
             }
-        }
-        received
+            taken.is_err()
+        };
+        trash.extend(self.received.extract_if(.., is_lost));
+        self.counters.count_received(index, bytes);
     }
 }
 
