@@ -5,6 +5,7 @@ use super::receive::BURST;
 use crate::counters::DropReason;
 use crate::fair_share::SAMPLED;
 use crate::frame::{Packet, PortIndex};
+use crate::graph::NodeId;
 use crate::port::Port;
 use crate::steering::{Sight, Steering, Unread, sight_down, sight_up};
 use packet::Buffer;
@@ -17,7 +18,9 @@ const FURTHER: usize = 2 * AHEAD;
 impl<P: Port> Worker<P> {
     /// Hands over what is plainly others'. The rest stays where it was received; before it, what is plainly this worker's own goes into
     /// the vector. Behind the first of which nothing can be told all of them stay, or users' packets would overtake each other.
+    /// The node `steer` is charged with it.
     pub(super) fn sort(&mut self, port: PortIndex) {
+        let began = (self.clock)();
         let mut owners = [0; BURST];
         let seen = self.look_for_owners(port, &mut owners);
         let sorted = self.handoff.sorted();
@@ -31,6 +34,8 @@ impl<P: Port> Worker<P> {
             self.state.steering.is_unsorted(port);
         }
         self.passed_on += self.send_sorted();
+        self.counters.nodes[NodeId::Steer as usize].cycles += (self.clock)().wrapping_sub(began);
+        self.counters.count_vector(NodeId::Steer, seen);
     }
 
     /// Whose the packets are, up to the first of which that cannot be told; how many these are. A loop for each kind of port: which it

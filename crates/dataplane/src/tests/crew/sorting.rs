@@ -132,3 +132,27 @@ fn whoever_has_most_gives_way_before_it_is_handed_over() {
         frames.iter().filter(|frame| frame[62..66] == address(heavy).octets()).count() as u64 * 3_000;
     assert_eq!(of_heavy + gave_way, offered, "nobody else gave way");
 }
+
+/// What takes a worker's time is seen in its nodes, though nothing that it hands over comes to the graph.
+#[test]
+fn sorting_is_charged_to_the_node_that_hands_over() {
+    let mut config = config();
+    config.limits.sessions = 64;
+    let mut team = Team::timed(&config, &Crew { distributors: 1, ..Crew::of(2) }, going_on);
+    team.meet();
+    team.put(4, 1, rules(4));
+    team.settle();
+    (0..3).for_each(|_| team.receive(0, N6, &to_user(4)));
+    team.settle();
+    let steer = team.workers[0].counters().nodes[NodeId::Steer as usize];
+    assert_eq!((steer.packets, steer.vectors), (3, 1));
+    assert!(steer.cycles > 0);
+    assert_eq!(team.sent(N3)[1].len(), 3);
+}
+
+/// Goes on with each look.
+fn going_on() -> u64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static CYCLES: AtomicU64 = AtomicU64::new(0);
+    CYCLES.fetch_add(7, Ordering::Relaxed)
+}
