@@ -13,7 +13,7 @@ use std::net::IpAddr;
 pub(crate) enum Sight {
     /// A packet of this user.
     User(User),
-    /// Nothing that tells a user.
+    /// Nothing that tells a user, or nothing for us: what is flooded to all stations is dropped where it comes in.
     Nobody,
     /// A part of something, or what is said of a tunnel: it may be any user's, and none of theirs is to overtake it.
     Unclear,
@@ -25,13 +25,13 @@ pub(crate) type User = (u64, bool);
 /// Of a frame that came in at a port whose packets go up; `way` says which way those of a tunnel do.
 #[inline(always)]
 pub(crate) fn sight_up(frame: &[u8], port: &Receiver, way: impl Fn(u32) -> Direction) -> Sight {
-    in_tunnel(frame, &way).map_or_else(|| look_closer(frame, port, way), Sight::User)
+    in_tunnel(frame, port, &way).map_or_else(|| look_closer(frame, port, way), Sight::User)
 }
 
 /// The same of a port whose packets go down.
 #[inline(always)]
 pub(crate) fn sight_down(frame: &[u8], port: &Receiver, way: impl Fn(u32) -> Direction) -> Sight {
-    let seen = plain(frame, port.address).or_else(|| in_tunnel(frame, &way));
+    let seen = plain(frame, port).or_else(|| in_tunnel(frame, port, &way));
     seen.map_or_else(|| look_closer(frame, port, way), Sight::User)
 }
 
@@ -46,12 +46,11 @@ pub(crate) fn sight(frame: &[u8], port: &Receiver, way: impl Fn(u32) -> Directio
 
 /// To a user of IPv4, in no tunnel.
 #[inline(always)]
-fn plain(frame: &[u8], ours: [u8; 4]) -> Option<User> {
+fn plain(frame: &[u8], port: &Receiver) -> Option<User> {
     let header: &[u8; ethernet::LENGTH + ipv4::LENGTH] = frame.first_chunk()?;
     let to: [u8; 4] = *header[30..].first_chunk()?;
-    let is_plain =
-        differs(word(header, shape::ETHERTYPE), shape::IPV4) == 0 && to != ours && to[0] < FIRST_GROUP;
-    is_plain.then_some(user4(to))
+    let is_strange = port.strange(word(header, 0)) | differs(word(header, shape::ETHERTYPE), shape::IPV4);
+    (is_strange == 0 && to != port.address && to[0] < FIRST_GROUP).then_some(user4(to))
 }
 
 const fn user4(address: [u8; 4]) -> User {
@@ -60,10 +59,11 @@ const fn user4(address: [u8; 4]) -> User {
 
 /// Of a user of IPv4, in a tunnel over IPv4 with at most a container.
 #[inline(always)]
-fn in_tunnel(frame: &[u8], way: impl Fn(u32) -> Direction) -> Option<User> {
+fn in_tunnel(frame: &[u8], port: &Receiver, way: impl Fn(u32) -> Direction) -> Option<User> {
     let header: &[u8; shape::TUNNEL + shape::CONTAINER] = frame.first_chunk()?;
     let has_container = header[42] & shape::EXTENSION != 0;
-    let is_strange = differs(word(header, shape::ETHERTYPE), shape::SHORT)
+    let is_strange = port.strange(word(header, 0))
+        | differs(word(header, shape::ETHERTYPE), shape::SHORT)
         | differs(word(header, 20), shape::WHOLE)
         | differs(word(header, 34), shape::TO_PORT)
         | differs(word(header, 38), shape::G_PDU)
@@ -82,7 +82,9 @@ fn in_tunnel(frame: &[u8], way: impl Fn(u32) -> Direction) -> Option<User> {
 #[cold]
 #[inline(never)]
 fn look_closer(frame: &[u8], port: &Receiver, way: impl Fn(u32) -> Direction) -> Sight {
-    let Some(packet) = frame.get(ethernet::LENGTH..) else { return Sight::Nobody };
+    let front: Option<&[u8; 8]> = frame.first_chunk();
+    let is_for_us = front.is_some_and(|front| port.strange(word(front, 0)) == 0);
+    let Some(packet) = frame.get(ethernet::LENGTH..).filter(|_| is_for_us) else { return Sight::Nobody };
     let ((protocol, header), is_part, to) = match ethernet::Header::parse(frame)
         .map(ethernet::Header::ethertype)
     {

@@ -75,7 +75,7 @@ impl<P: Port> Worker<P> {
         } else if !sorts {
             self.received.iter().take(self.graph.chunk().described()).for_each(Buffer::prefetch);
         }
-        if sorts {
+        if sorts && received > 0 {
             if let Some(first) = self.fair_share.first_sample().filter(|_| class.is_none()) {
                 self.thin_out_unread(index, first);
             }

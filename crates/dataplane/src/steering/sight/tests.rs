@@ -20,7 +20,21 @@ fn ports() -> Ports {
     Ports::new(&config().ports).unwrap()
 }
 
+/// Addressed to the port.
+fn to(port: usize, frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    if let Some(destination) = frame.first_chunk_mut() {
+        *destination = config().ports[port].mac.0;
+    }
+    frame
+}
+
+/// Of a frame that is made one for the port.
 fn see(frame: &[u8], port: usize) -> Sight {
+    see_as_it_is(&to(port, frame), port)
+}
+
+fn see_as_it_is(frame: &[u8], port: usize) -> Sight {
     let ports = ports();
     let receiver = ports.receiver(port as u8);
     let own = receiver.fresh.direction();
@@ -128,7 +142,7 @@ proptest! {
         (flips, port) in (proptest::collection::vec((0..80_usize, 0..8_u8), 0..4), prop_oneof![Just(N3), Just(N6)]),
         length in 14..120_usize, is_down in any::<bool>(),
     ) {
-        let mut frame = if is_down { framed(&user_packet(false, Way::Down)) } else { uplink(9, 80) };
+        let mut frame = to(port, &if is_down { framed(&user_packet(false, Way::Down)) } else { uplink(9, 80) });
         for (at, bit) in flips {
             if let Some(octet) = frame.get_mut(at) {
                 *octet ^= 1 << bit;
@@ -169,11 +183,28 @@ fn what_is_for_the_port_itself_or_a_group_is_nobodys() {
         assert_eq!(see(&frame, N6), Sight::Nobody, "{to}");
     }
     let arp = [&[0xff; 6][..], &[2; 6], &[8, 6], &[0; 28]].concat();
-    assert_eq!([see(&arp, N3), see(&arp, N6), see(&[], N3)], [Sight::Nobody; 3]);
+    assert_eq!([N3, N6].map(|port| see_as_it_is(&arp, port)), [Sight::Nobody; 2]);
+    assert_eq!([see(&arp, N6), see(&[], N3)], [Sight::Nobody; 2]);
     // Frames of Ethernet sessions are nobody's at first sight.
     let us = config().ports[N3].address.addr();
     let tunnelled = datagram(&gtp(message_type::G_PDU, 1, &[], &[2; 60]));
     assert_eq!(see(&framed(&ip((PEER4.into(), us.into()), 17, &tunnelled)), N3), Sight::Nobody);
+}
+
+/// Flooded to all stations, it is dropped where it comes in, and takes nobody's place in a ring.
+#[test]
+fn what_is_for_another_station_is_nobodys() {
+    let frames = [
+        (N3, uplink(9, 80)),
+        (N6, framed(&user_packet(false, Way::Down))),
+        (N6, framed(&user_packet(true, Way::Down))),
+    ];
+    for (port, frame) in frames {
+        assert!(matches!(see(&frame, port), Sight::User(_)));
+        let mut flooded = to(port, &frame);
+        flooded[5] ^= 1;
+        assert_eq!(see_as_it_is(&flooded, port), Sight::Nobody);
+    }
 }
 
 #[test]
