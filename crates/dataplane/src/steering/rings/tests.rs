@@ -58,6 +58,8 @@ fn a_worker_hands_to_the_others_many_at_once_and_never_to_itself() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 256 }))]
+
     /// Whether they were read or not, packets are taken in the order in which they were handed over, however many at a time.
     #[test]
     fn read_ones_and_unread_ones_keep_their_order(
