@@ -77,6 +77,7 @@ struct Before {
 
 /// What stands before a packet outside tunnels.
 const PLAIN: u8 = ethernet::LENGTH as u8;
+
 #[inline(always)]
 fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     let header: &[u8; ethernet::LENGTH + ipv4::LENGTH] = frame.first_chunk()?;

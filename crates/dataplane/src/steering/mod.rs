@@ -108,8 +108,8 @@ impl Steering {
         (self.me, if self.workers == 0 { 1 } else { self.workers })
     }
 
-    /// What ports bring from now on is sorted before it is read, if `sorts`, where that is worth it.
-    pub(crate) const fn sort(&mut self, sorts: bool) {
+    /// A turn begins, in which what ports bring is sorted before it is read, if `sorts`, where that is worth it.
+    pub(crate) const fn begin_turn(&mut self, sorts: bool) {
         self.unsorted = if sorts { self.mixed & !self.sorted } else { self.mixed };
     }
 
@@ -120,7 +120,7 @@ impl Steering {
     }
 
     /// Some of what a port has just brought could not be sorted.
-    pub(crate) const fn is_unsorted(&mut self, port: PortIndex) {
+    pub(crate) const fn leave_unsorted(&mut self, port: PortIndex) {
         self.unsorted |= 1 << port;
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Handed<B> {
     key: FlowKey,
     teid: u32,
     bytes: u16,
-    /// How many unread ones were handed over before it, as far as these octets say; set as it goes.
+    /// How many unread ones were handed over before it, as far as these octets say.
     after: u16,
     port: PortIndex,
     outer: u8,
@@ -209,7 +209,7 @@ impl<B> Handoff<B> {
         &mut self.sorted
     }
 
-    /// Puts what was sorted into the rings, but what is `own`; returns how many packets went. What finds no room goes to `left`.
+    /// Puts what was sorted into the rings, but this worker's own; returns how many packets went. What finds no room goes to `left`.
     pub(crate) fn send_sorted(&mut self, left: &mut Vec<Unread<B>>) -> u64 {
         let mut all = 0;
         for (lane, sorted) in self.to.iter_mut().zip(&mut self.sorted) {

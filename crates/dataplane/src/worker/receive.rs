@@ -36,7 +36,7 @@ impl<P: Port> Worker<P> {
     /// Fills the vector: the most urgent class of every port, then the next, then what is in none. Whether a port had as much as may
     /// come of it at once, so that more of it waits. Who watches is to see what becomes of a packet here, too, so nothing is sorted.
     pub(super) fn receive(&mut self, is_watched: bool) -> bool {
-        self.state.steering.sort(!is_watched);
+        self.state.steering.begin_turn(!is_watched);
         let room = VECTOR - self.vector.len();
         let limit = BURST.min(room / self.lanes.len().max(1));
         let mut left = [limit; PORTS_MAX];

@@ -31,7 +31,7 @@ impl<P: Port> Worker<P> {
         let own = sorted[self.state.steering.me()].drain(..);
         self.vector.extend(own.map(|Unread { buffer, .. }| Packet { buffer, meta: *fresh }));
         if !self.received.is_empty() {
-            self.state.steering.is_unsorted(port);
+            self.state.steering.leave_unsorted(port);
         }
         self.passed_on += self.send_sorted();
         self.counters.nodes[NodeId::Steer as usize].cycles += (self.clock)().wrapping_sub(began);
