@@ -116,7 +116,7 @@ impl Reference {
         self.follow_first_fragment(&mut arrival);
         let destination = arrival.packet.header.destination;
         let session = self.session_of_user((arrival.instance, destination)).ok_or(DropReason::NoSession)?;
-        if self.is_from_nobody(&arrival.packet.header) {
+        if self.is_from_nobody(&arrival.packet) {
             return Err(DropReason::IpNotForUs);
         }
         self.serve(session, &arrival)
@@ -124,9 +124,10 @@ impl Reference {
 
     /// Whether a source is no sender's address: none that anybody forwards to (RFC 1812 5.3.7, RFC 4291 2.5.2, 2.5.3, 2.5.6, 2.7), or
     /// our own. From there users may have ICMP: what they hear of packets to other users that the network led back to us.
-    fn is_from_nobody(&self, header: &Header) -> bool {
-        let is_icmp = matches!((header.source, header.next), (IpAddr::V4(_), ICMP) | (IpAddr::V6(_), ICMPV6));
-        is_of_a_link(header.source) || self.setup.is_ours(header.source) && !is_icmp
+    fn is_from_nobody(&self, packet: &UserPacket) -> bool {
+        let source = packet.header.source;
+        let is_icmp = matches!((source, packet.protocol), (IpAddr::V4(_), ICMP) | (IpAddr::V6(_), ICMPV6));
+        is_of_a_link(source) || self.setup.is_ours(source) && !is_icmp
     }
 
     pub(crate) fn receive_udp(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {

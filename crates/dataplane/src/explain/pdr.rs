@@ -29,7 +29,7 @@ impl Explain {
             return Err(DropReason::FrameLikePacket);
         }
         let is_plain = self.question.is_down && self.question.teid.is_none();
-        if is_plain && is_from_nobody(&state.ports, &header(&self.question)) {
+        if is_plain && is_from_nobody(&state.ports, &header(&self.question), self.question.protocol) {
             return Err(DropReason::IpNotForUs);
         }
         let classifier = &session.classifier;

@@ -31,7 +31,7 @@ impl<B: Buffer> Node<B> for Classify {
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         // No flow is noted for it, so that each of them comes here, and no other packet is asked for its source.
-        if !packet.meta.tunnelled() && super::far::is_from_nobody(&state.ports, packet.buffer.data()) {
+        if !packet.meta.tunnelled() && is_from_nobody(state, packet) {
             return Next::drop(DropReason::IpNotForUs);
         }
         let known = known(state, &packet.meta);
@@ -67,6 +67,11 @@ impl<B: Buffer> Node<B> for Classify {
         arrival.application = state.content.application(detected);
         go_by(state, packet, &arrival, detected)
     }
+}
+
+#[inline]
+fn is_from_nobody<B: Buffer>(state: &State, packet: &Packet<B>) -> bool {
+    super::far::is_from_nobody(&state.ports, packet.buffer.data(), packet.meta.key.protocol())
 }
 
 /// Of what application a packet's flow is known to be; `None` where its session does not ask.

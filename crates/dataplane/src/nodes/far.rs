@@ -219,14 +219,15 @@ fn is_of_link(packet: &[u8], is_ipv6: bool) -> bool {
 
 /// Whether no router forwards what came outside tunnels, as its source is no sender's address: of IPv6 see [`is_of_no_network`], of
 /// IPv4 this host, a group or everybody (RFC 1812 5.3.7), and of both our own. We ourselves send users nothing but ICMP that way:
-/// what one user hears of a packet to another, whom the network led back to us.
-pub(crate) fn is_from_nobody(ports: &Ports, packet: &[u8]) -> bool {
+/// what one user hears of a packet to another, whom the network led back to us. What is `carried` is that behind all headers of IPv6,
+/// as the packet's flow has it: of one flow, all packets go the same way.
+pub(crate) fn is_from_nobody(ports: &Ports, packet: &[u8], carried: u8) -> bool {
     let octets = |from, to| packet.get(from..to).unwrap_or_default();
-    let (source, carried, icmp) = match is_ipv6(packet) {
-        true => (octets(8, 24), packet.get(6), protocol::ICMPV6),
-        false => (octets(12, 16), packet.get(9), protocol::ICMP),
+    let (source, icmp) = match is_ipv6(packet) {
+        true => (octets(8, 24), protocol::ICMPV6),
+        false => (octets(12, 16), protocol::ICMP),
     };
-    let is_ours = |source: IpAddr| ports.is_ours(source) && carried != Some(&icmp);
+    let is_ours = |source: IpAddr| ports.is_ours(source) && carried != icmp;
     match (source.first_chunk::<16>(), source.first_chunk::<4>()) {
         (Some(source), _) => is_of_no_network(source) || is_ours(Ipv6Addr::from_octets(*source).into()),
         (None, Some([0 | 127 | 224.., ..])) => true,

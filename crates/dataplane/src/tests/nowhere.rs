@@ -4,7 +4,7 @@ use super::drops;
 use super::redirect::tunnelled;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, N3, N6, rules};
-use packet::{ipv4, protocol};
+use packet::{ipv4, ipv6, protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const USER: u64 = 4;
@@ -51,14 +51,17 @@ fn to_far_end(to: IpAddr) -> (usize, u64) {
 
 /// The same of two packets to the user from this address.
 fn from_far_end(from: IpAddr, carried: u8) -> (usize, u64) {
+    let packet = packet(carried, from, if from.is_ipv4() { OF_IPV4.into() } else { OF_IPV6.into() });
+    to_user([&packet, &packet])
+}
+
+/// The same of these.
+fn to_user(packets: [&[u8]; 2]) -> (usize, u64) {
     let mut bench = bench();
-    let (to, ethertype) = match from {
-        IpAddr::V4(_) => (IpAddr::V4(OF_IPV4), [8, 0]),
-        IpAddr::V6(_) => (IpAddr::V6(OF_IPV6), [0x86, 0xdd]),
-    };
-    let header = [[2, 0, 0, 0, 6, 2], [2, 0, 0, 0, 6, 1]].concat();
-    for _ in 0..2 {
-        bench.receive(N6, &[&header[..], &ethertype, &packet(carried, from, to)].concat());
+    for packet in packets {
+        let ethertype = if packet[0] >> 4 == 4 { [8, 0] } else { [0x86, 0xdd] };
+        let header = [[2, 0, 0, 0, 6, 2], [2, 0, 0, 0, 6, 1]].concat();
+        bench.receive(N6, &[&header[..], &ethertype, packet].concat());
         bench.settle();
     }
     (bench.sent(N3).len(), drops(&bench, DropReason::IpNotForUs))
@@ -106,5 +109,19 @@ fn from_our_own_address_users_have_icmp_alone() {
     for (from, icmp) in ours.into_iter().zip([protocol::ICMP, protocol::ICMPV6, protocol::ICMP]) {
         assert_eq!(from_far_end(from, protocol::UDP), (0, 2), "{from}");
         assert_eq!(from_far_end(from, icmp), (2, 0), "{from}");
+    }
+}
+
+/// Destination options in front of a message make no other flow of it.
+#[test]
+fn what_a_flow_has_from_our_own_address_is_the_same_behind_headers_of_ipv6() {
+    const OPTIONS: u8 = 60;
+    for (carried, expected) in [(protocol::ICMPV6, (2, 0)), (protocol::UDP, (0, 2))] {
+        let bare = packet(carried, "2001:db8:6::2".parse().unwrap(), OF_IPV6.into());
+        let (header, payload) = bare.split_at(ipv6::LENGTH);
+        let mut behind = [header, &[carried, 0, 1, 4, 0, 0, 0, 0], payload].concat();
+        (behind[5], behind[6]) = (8 + payload.len() as u8, OPTIONS);
+        assert_eq!(to_user([&bare, &behind]), expected);
+        assert_eq!(to_user([&behind, &bare]), expected);
     }
 }
