@@ -148,6 +148,11 @@ impl ContentRules {
         }
     }
 
+    /// Whether rules ask for what a ClientHello offers, which is kept of no flow, of one that begins with one.
+    pub(crate) fn asks_for_more_than(&self, kept: &Facts<'_>) -> bool {
+        matches!(kept.layer, Some(Layer::Tls | Layer::Quic)) && self.classifier.asks_for_alpn()
+    }
+
     fn known(&self, detected: Detected) -> Option<&Known> {
         self.known.get(usize::from(detected.number().checked_sub(Detected::FIRST)?))
     }

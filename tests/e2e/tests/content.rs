@@ -111,6 +111,10 @@ const GAMES: &str = "# games.hosts\n\
                      games.example          # this host and all below it\n\
                      =play.example          # this host alone\n";
 
+/// Not all clients of a host: those that offer this as what they will speak.
+const OFFERS: &str =
+    "id=3 precedence=3 rating-group=1 application=ads host=www.offers.example alpn=http/1.1\n";
+
 const REDIRECTING: &str = r#"
 [[n4.predefined_rule]]
 name = "portal-for-ads"
@@ -129,7 +133,8 @@ redirect = "http://portal.example/more"
 fn portal(lab: &Lab) -> Result<()> {
     let games = config::write(lab.dir.path(), "games.hosts", GAMES)?;
     let category = CATEGORY.replace("/etc/anchorline/games.hosts", &games.display().to_string());
-    let (_, config) = config::write_upf_content(lab.dir.path(), CONTENT, &(category + REDIRECTING))?;
+    let content = [CONTENT, OFFERS].concat();
+    let (_, config) = config::write_upf_content(lab.dir.path(), &content, &(category + REDIRECTING))?;
     let node = Node::start_by(lab, config)?;
     let rules = ["portal-for-ads", "captive", "no-games"];
     let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &rules)?)?;
@@ -154,6 +159,10 @@ fn portal(lab: &Lab) -> Result<()> {
     ensure!(told.exit == RESET_IN_TLS && begun.elapsed() < Duration::from_secs(1), "{told:?}");
     let told = ask(lab, ("https", "www.other.example", TLS_PORT), &SERVER.to_string())?;
     ensure!(told.exit == 0, "what is not named passes: {told:?}");
+    for (options, exit) in [(&[][..], RESET_IN_TLS), (&["--no-alpn"], 0)] {
+        let told = ask_with(options, lab, ("https", "www.offers.example", TLS_PORT), &SERVER.to_string())?;
+        ensure!(told.exit == exit, "{options:?}: {told:?}");
+    }
 
     // Nobody is at this address: the node itself completes the handshake, or refuses it.
     let told = ask(lab, ("http", "anything.example", 80), NOBODY)?;
@@ -335,9 +344,19 @@ struct Told {
     to: String,
 }
 
-fn ask(lab: &Lab, (scheme, host, port): (&str, &str, u16), address: &str) -> Result<Told> {
+fn ask(lab: &Lab, whom: (&str, &str, u16), address: &str) -> Result<Told> {
+    ask_with(&[], lab, whom, address)
+}
+
+fn ask_with(
+    options: &[&str],
+    lab: &Lab,
+    (scheme, host, port): (&str, &str, u16),
+    address: &str,
+) -> Result<Told> {
     let path = if scheme == "http" { "file" } else { "" };
     let mut curl = lab.ran.command("curl");
+    curl.args(options);
     curl.args(["--silent", "--insecure", "--noproxy", "*", "--max-time", "20", "--output", "/dev/null"]);
     curl.args([
         "--resolve",

@@ -4,6 +4,7 @@ use super::values::{End, Protocol};
 use crate::content::{Format, Sources, Whole};
 use crate::settings;
 use crate::settings::predefined::does;
+use dpi::extract::Protocols;
 use dpi::matching::{Facts, Layer, Outcome};
 use dpi::rule_file::CATEGORY_RULES;
 use n4::{Predefined, PredefinedRule};
@@ -37,6 +38,9 @@ pub(super) struct Args {
     /// The ClientHello has Encrypted ClientHello.
     #[arg(long)]
     ech: bool,
+    /// Application protocols that the ClientHello offers, with commas between: h2,http/1.1.
+    #[arg(long, value_name = "PROTOCOLS", value_delimiter = ',', value_parser = protocol)]
+    alpn: Vec<String>,
     /// Differentiated services code point.
     #[arg(long, value_name = "DSCP", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: u8,
@@ -77,6 +81,13 @@ fn layer(name: &str) -> Result<Layer, &'static str> {
     name.parse().map_err(|()| "a layer is http, http2, tls, quic, dns, stun or rtp")
 }
 
+fn protocol(name: &str) -> Result<String, &'static str> {
+    match name.len() {
+        1..=255 => Ok(name.to_owned()),
+        _ => Err("an application protocol has 1 to 255 letters, as h2 or http/1.1"),
+    }
+}
+
 /// As the node reads what a client says, but that an IPv6 address needs no brackets here.
 fn host(said: &str) -> Result<String, &'static str> {
     const NONE: &str = "a host is a name or an address, with a port or without, as www.a.example:80; flows with this have none";
@@ -94,7 +105,9 @@ impl Args {
         let node = settings.load_if_any()?;
         let sources = node.and_then(|node| node.content).unwrap_or_else(Sources::default);
         let rules = sources.read_whole(&self.file, format)?;
-        let rule = rules.classifier.classify(&self.facts()).map(|outcome| Matched::of(outcome, &rules));
+        let offered: Vec<u8> = self.alpn.iter().flat_map(|name| on_the_wire(name)).collect();
+        let facts = Facts { alpn: Protocols::new(&offered), ..self.facts() };
+        let rule = rules.classifier.classify(&facts).map(|outcome| Matched::of(outcome, &rules));
         let application = rule.as_ref().and_then(|rule| rule.application.as_deref());
         let predefined = match self.predefined {
             true => Some(named(&settings.load()?.n4.predefined, application)),
@@ -114,8 +127,14 @@ impl Args {
             host: self.host.as_ref().map(String::as_bytes),
             path: self.path.as_ref().map(String::as_bytes),
             ech: self.ech,
+            ..Facts::default()
         }
     }
+}
+
+/// A name behind its length, which was looked at as it was read.
+fn on_the_wire(name: &str) -> impl Iterator<Item = u8> {
+    std::iter::once(name.len() as u8).chain(name.bytes())
 }
 
 impl Matched {

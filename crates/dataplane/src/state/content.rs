@@ -173,10 +173,12 @@ impl Content {
         Some((detected, said))
     }
 
-    /// Of what application a flow is now that other rules are in force; `None` where what it said is not known.
+    /// Of what application a flow is now that other rules are in force; `None` where what it said is not known, or not all of it that
+    /// they ask for.
     pub(crate) fn anew(&self, view: &View<'_>, said: Said, now_ns: u64) -> Option<Detected> {
         let (rules, memory) = self.rules.as_deref().zip(self.memory.as_deref())?;
-        Some(rules.detect(&said.facts(memory.facts_of_address(view, now_ns))?))
+        let facts = said.facts(memory.facts_of_address(view, now_ns))?;
+        (!rules.asks_for_more_than(&facts)).then(|| rules.detect(&facts))
     }
 
     /// Of what application a connection is from a later request of it on.

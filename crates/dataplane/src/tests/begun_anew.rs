@@ -1,7 +1,7 @@
 //! Connections between the ports of others that were known: each is of what it says itself.
 
 use super::content::{OTHER, in_service};
-use super::ech::hello;
+use super::hello::hello;
 use super::redirect::{SERVER_FIRST, TUNNEL, USER_FIRST, down, made, up};
 use super::reloads::load;
 use super::requests::{ACK, Connection, get};

@@ -1,7 +1,7 @@
 //! Content rules that are loaded while flows go on: these ask anew, as far as it is known what they said.
 
 use super::content::{OTHER, USERS, content};
-use super::ech::hello;
+use super::hello::{hello, offering};
 use super::redirect::{SERVER_FIRST, USER_FIRST, flow, made, tunnelled, up};
 use super::requests::{ACK, Connection, get};
 use crate::fixture::N3;
@@ -111,6 +111,24 @@ fn a_flow_is_asked_by_the_layer_it_was_of() {
     look_up(&mut connection, "one.example");
     load(&mut connection, &http);
     go_on(&mut connection, OTHER);
+}
+
+/// What a ClientHello offered is kept of no flow: where rules ask for it, a flow with one stays what it was. Others are asked.
+#[test]
+fn a_flow_with_a_hello_stays_what_it_was_where_rules_ask_what_that_offered() {
+    let alpn = format!("{SECOND}id=4 precedence=4 rating-group=1 application=service-1 alpn=h2\n");
+    for protocols in [&b"\x02h2"[..], b"\x03dot"] {
+        let mut connection = Connection::begin(FIRST, 1);
+        connection.say(&offering("one.example", protocols), 1);
+        look_up(&mut connection, "one.example");
+        load(&mut connection, &alpn);
+        go_on(&mut connection, 1);
+    }
+    let mut connection = Connection::begin(FIRST, OTHER);
+    connection.say(&[0; 40], OTHER);
+    look_up(&mut connection, "one.example");
+    load(&mut connection, &alpn);
+    go_on(&mut connection, 2);
 }
 
 /// What says nothing is known by its server alone.

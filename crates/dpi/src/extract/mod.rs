@@ -83,14 +83,22 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Whether the ClientHello has Encrypted ClientHello. Browsers put a random one into all others (GREASE), so that nobody can tell.
-    pub fn is_encrypted(&self) -> bool {
-        let hello = match self {
+    fn hello(&self) -> Option<&ClientHello<'a>> {
+        match self {
             Self::Tls(hello) => Some(hello),
             Self::Quic { hello, .. } => hello.as_ref(),
             _ => None,
-        };
-        hello.is_some_and(|hello| hello.is_encrypted)
+        }
+    }
+
+    /// Whether the ClientHello has Encrypted ClientHello. Browsers put a random one into all others (GREASE), so that nobody can tell.
+    pub fn is_encrypted(&self) -> bool {
+        self.hello().is_some_and(|hello| hello.is_encrypted)
+    }
+
+    /// The application protocols that the ClientHello offers, the outer one where there are two.
+    pub fn protocols(&self) -> Protocols<'a> {
+        self.hello().map_or_else(Protocols::default, |hello| hello.protocols)
     }
 
     /// Path and query of a request in the clear.

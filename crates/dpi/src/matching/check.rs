@@ -69,6 +69,7 @@ pub(super) struct More {
     pub(super) ports: Vec<PortRange>,
     pub(super) host_regex: Option<Automaton>,
     pub(super) url_regex: Option<Automaton>,
+    pub(super) alpn: Vec<Box<str>>,
 }
 
 impl More {
@@ -79,6 +80,7 @@ impl More {
             && self.ports.is_empty()
             && self.host_regex.is_none()
             && self.url_regex.is_none()
+            && self.alpn.is_empty()
     }
 
     /// Whether all of it holds.
@@ -88,6 +90,10 @@ impl More {
         any_of(&self.ports, |range| range.contains(facts.server_port))
             && any_of(&self.networks, |network| network.contains(&facts.server))
             && any_of(&self.hosts, |pattern| host.is_some_and(|host| pattern.matches(host)))
+            && any_of(&self.alpn, |name| {
+                let mut offered = facts.alpn;
+                offered.any(|protocol| protocol == name.as_bytes())
+            })
             && any_of(&self.paths, |pattern| facts.path.is_some_and(|path| pattern.matches(path)))
             && self
                 .host_regex

@@ -52,6 +52,7 @@ pub struct Classifier {
     pub(super) regexes: Regexes,
     pub(super) applications: Vec<Box<str>>,
     pub(super) tells_requests_apart: bool,
+    pub(super) asks_for_alpn: bool,
 }
 
 /// Rules with nothing but regular expressions to be found by: by a literal that they have in all their matches, or by
@@ -134,6 +135,11 @@ impl Classifier {
     /// Whether two requests of one connection may be of different rules: some ask for what a request of HTTP/1.x says.
     pub const fn tells_requests_apart(&self) -> bool {
         self.tells_requests_apart
+    }
+
+    /// Whether any rule asks for application protocols of a ClientHello.
+    pub const fn asks_for_alpn(&self) -> bool {
+        self.asks_for_alpn
     }
 
     /// How large it is.

@@ -68,6 +68,7 @@ struct Draft {
     regex_bytes: usize,
     applications: FxHashMap<Box<str>, u16>,
     tells_requests_apart: bool,
+    asks_for_alpn: bool,
 }
 
 impl Draft {
@@ -77,6 +78,7 @@ impl Draft {
         let (automata, application) = self.parts_of(rule)?;
         let mut more = more_of(when, automata);
         self.tells_requests_apart |= asks_for_request(when);
+        self.asks_for_alpn |= !when.alpn.is_empty();
         self.outcomes.push(Outcome { id, precedence, rating_group, service, application });
         if is_loose(when) {
             self.place_by_regex(when, (rank, &mut more));
@@ -240,6 +242,7 @@ impl Draft {
             regexes: Regexes { host_literals, url_literals, host, url },
             applications,
             tells_requests_apart: self.tells_requests_apart,
+            asks_for_alpn: self.asks_for_alpn,
         })
     }
 }
@@ -257,6 +260,7 @@ fn more_of(when: &Conditions, [host_regex, url_regex]: [Option<Automaton>; 2]) -
         ports: when.ports.iter().take(unless(when.ports.len() == 1)).copied().collect(),
         host_regex,
         url_regex,
+        alpn: when.alpn.clone(),
     }
 }
 
@@ -265,7 +269,8 @@ fn asks_for_request(when: &Conditions) -> bool {
     let of_host = !when.hosts.is_empty() || when.host_regex.is_some();
     let of_path = !when.paths.is_empty() || when.url_regex.is_some();
     let is_of_http = when.layers.is_empty() || when.layers.contains(&Layer::Http);
-    (of_host || of_path) && is_of_http && when.protocol.is_none_or(|protocol| protocol == TCP) && !when.ech
+    let is_of_tcp = when.protocol.is_none_or(|protocol| protocol == TCP);
+    (of_host || of_path) && is_of_http && is_of_tcp && !when.asks_for_hello()
 }
 
 /// Whether a rule has nothing but regular expressions to be found by.

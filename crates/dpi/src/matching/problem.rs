@@ -94,6 +94,6 @@ pub(super) fn check_all(rules: &[Rule]) -> Vec<(usize, Problem)> {
     problems
 }
 
-fn alternatives_of(when: &Conditions) -> [usize; 4] {
-    [when.hosts.len(), when.paths.len(), when.networks.len(), when.ports.len()]
+fn alternatives_of(when: &Conditions) -> [usize; 5] {
+    [when.hosts.len(), when.paths.len(), when.networks.len(), when.ports.len(), when.alpn.len()]
 }

@@ -1,7 +1,7 @@
 //! What operators say.
 
 use super::pattern::{HostPattern, PathPattern};
-use crate::extract::Seen;
+use crate::extract::{Protocols, Seen};
 use ipnet::IpNet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -48,6 +48,15 @@ pub struct Conditions {
     pub dscp: Option<u8>,
     /// The ClientHello has Encrypted ClientHello: its host is a provider's, not the server's.
     pub ech: bool,
+    /// An application protocol that the ClientHello offers, as IANA writes it (RFC 7301 6).
+    pub alpn: Vec<Box<str>>,
+}
+
+impl Conditions {
+    /// Whether only a flow that begins with a ClientHello can be meant.
+    pub const fn asks_for_hello(&self) -> bool {
+        self.ech || !self.alpn.is_empty()
+    }
 }
 
 /// Ports from `first` to `last`, both included.
@@ -159,6 +168,8 @@ pub struct Facts<'a> {
     pub path: Option<&'a [u8]>,
     /// The ClientHello has Encrypted ClientHello, or what looks like it (GREASE).
     pub ech: bool,
+    /// The application protocols that the ClientHello offers.
+    pub alpn: Protocols<'a>,
 }
 
 impl Default for Facts<'_> {
@@ -172,6 +183,7 @@ impl Default for Facts<'_> {
             host: None,
             path: None,
             ech: false,
+            alpn: Protocols::default(),
         }
     }
 }
@@ -180,7 +192,7 @@ impl<'a> Facts<'a> {
     /// The same with what the first packets said.
     #[must_use]
     pub fn with(self, seen: &Seen<'a>) -> Self {
-        let (host, path, ech) = (seen.host(), seen.path(), seen.is_encrypted());
-        Self { layer: Some(Layer::of(seen)), host, path, ech, ..self }
+        let (layer, alpn) = (Some(Layer::of(seen)), seen.protocols());
+        Self { layer, host: seen.host(), path: seen.path(), ech: seen.is_encrypted(), alpn, ..self }
     }
 }

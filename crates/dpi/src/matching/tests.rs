@@ -1,12 +1,17 @@
 //! The classifier against a search of all rules, one after the other.
 
 use super::*;
+use crate::extract::Protocols;
 use ipnet::IpNet;
 use proptest::prelude::*;
 use std::net::IpAddr;
 
 /// Lookups among them, whose rules are of their own.
 const LAYERS: [Layer; 4] = [Layer::Http, Layer::Http2, Layer::Tls, Layer::Dns];
+
+/// Application protocols that rules ask for, and lists of them as ClientHellos have them.
+const PROTOCOLS: [&str; 3] = ["h2", "h3", "http/1.1"];
+const OFFERS: [&[u8]; 4] = [b"", b"\x02h2", b"\x02h3\x02h2", b"\x08http/1.1\x03h2c"];
 
 fn any_of<T>(list: &[T], holds: impl Fn(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(holds)
@@ -29,6 +34,10 @@ fn matches(when: &Conditions, facts: &Facts<'_>) -> bool {
         && any_of(&when.layers, |layer| facts.layer == Some(*layer))
         && (facts.layer != Some(Layer::Dns) || !asks_for_host(when) || when.layers.contains(&Layer::Dns))
         && (!when.ech || facts.ech)
+        && any_of(&when.alpn, |name| {
+            let mut offered = facts.alpn;
+            offered.any(|protocol| protocol == name.as_bytes())
+        })
         && when.protocol.is_none_or(|protocol| protocol == facts.protocol)
         && when.dscp.is_none_or(|dscp| dscp == facts.dscp)
         && finds(&when.host_regex, host)
@@ -91,11 +100,12 @@ fn conditions() -> impl Strategy<Value = Conditions> {
         list(proptest::sample::select(&LAYERS)),
         proptest::option::weighted(0.1, 0..2_u8),
         proptest::bool::weighted(0.1),
+        list(proptest::sample::select(&PROTOCOLS).prop_map(Box::from)),
     );
     (texts, numbers).prop_map(|(texts, numbers)| {
         let (hosts, paths, host_regex, url_regex) = texts;
-        let (networks, ports, protocol, layers, dscp, ech) = numbers;
-        Conditions { hosts, paths, host_regex, url_regex, networks, ports, protocol, layers, dscp, ech }
+        let (networks, ports, protocol, layers, dscp, ech, alpn) = numbers;
+        Conditions { hosts, paths, host_regex, url_regex, networks, ports, protocol, layers, dscp, ech, alpn }
     })
 }
 
@@ -114,13 +124,14 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
     })
 }
 
-type Asked = (Option<String>, Option<String>, IpAddr, (u16, u8, u8, Option<Layer>, bool));
+type Asked = (Option<String>, Option<String>, IpAddr, (u16, u8, u8, Option<Layer>, bool, &'static [u8]));
 
 fn asked() -> impl Strategy<Value = Asked> {
     let host = proptest::option::weighted(0.8, r"[aAbB]{0,3}(\.[ab]{1,2}){0,3}");
     let path = proptest::option::weighted(0.6, r"/[ab/]{0,6}");
     let layer = proptest::option::of(proptest::sample::select(&LAYERS));
-    (host, path, address(), (0..6_u16, 0..3_u8, 0..2_u8, layer, proptest::bool::ANY))
+    let alpn = proptest::sample::select(&OFFERS[..]);
+    (host, path, address(), (0..6_u16, 0..3_u8, 0..2_u8, layer, proptest::bool::ANY, alpn))
 }
 
 proptest! {
@@ -132,7 +143,7 @@ proptest! {
         questions in proptest::collection::vec(asked(), 40),
     ) {
         let classifier = compile(&rules).unwrap();
-        for (host, path, server, (server_port, protocol, dscp, layer, ech)) in &questions {
+        for (host, path, server, (server_port, protocol, dscp, layer, ech, alpn)) in &questions {
             let facts = Facts {
                 server: *server,
                 server_port: *server_port,
@@ -142,6 +153,7 @@ proptest! {
                 host: host.as_deref().map(str::as_bytes),
                 path: path.as_deref().map(str::as_bytes),
                 ech: *ech,
+                alpn: Protocols::new(alpn),
             };
             prop_assert_eq!(classifier.classify(&facts).map(|found| found.id), slow(&rules, &facts), "{:?}", facts);
         }
@@ -254,7 +266,7 @@ fn only_rules_that_requests_may_be_of_tell_them_apart() {
     };
     for text in ["host=a.example", "path=/a", "url=a.example/b", "host-regex=a", "url-regex=a"] {
         assert!(apart(text) && apart(&format!("{text} layer=tls,http protocol=tcp")), "{text}");
-        for other in ["layer=tls", "protocol=udp", "ech"] {
+        for other in ["layer=tls", "protocol=udp", "ech", "alpn=h2"] {
             assert!(!apart(&format!("{text} {other}")), "{text} {other}");
         }
     }

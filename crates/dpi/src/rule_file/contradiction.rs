@@ -20,12 +20,17 @@ const fn carriers(layer: Layer) -> &'static [u8] {
 pub(super) fn of(when: &Conditions) -> Vec<What> {
     let layers = with_layers(when).into_iter().flatten();
     let protocol = when.protocol.into_iter().flat_map(|protocol| with_protocol(when, protocol));
-    let ech = |subject: &'static str| What::Contradiction {
-        one: subject.to_owned(),
-        other: "ech".to_owned(),
+    let both = path(when).zip(hello(when)).map(|(path, hello)| What::Contradiction {
+        one: path.to_owned(),
+        other: hello.to_owned(),
         why: "a request in the clear has no ClientHello".to_owned(),
-    };
-    layers.chain(protocol.flatten()).chain(path(when).filter(|_| when.ech).map(ech)).collect()
+    });
+    layers.chain(protocol.flatten()).chain(both).collect()
+}
+
+/// What of a rule asks for a ClientHello.
+fn hello(when: &Conditions) -> Option<&'static str> {
+    when.asks_for_hello().then_some(if when.ech { "ech" } else { "alpn" })
 }
 
 /// What of a rule asks for the path of a request.
@@ -49,8 +54,9 @@ fn with_layers(when: &Conditions) -> [Option<What>; 2] {
         path(when)
             .filter(|_| !has(&[Layer::Http]))
             .map(|path| against(path, "only layer=http shows what is asked for")),
-        (when.ech && !has(&[Layer::Tls, Layer::Quic]))
-            .then(|| against("ech", "only layer=tls and layer=quic have a ClientHello")),
+        hello(when)
+            .filter(|_| !has(&[Layer::Tls, Layer::Quic]))
+            .map(|hello| against(hello, "only layer=tls and layer=quic have a ClientHello")),
     ]
 }
 
@@ -68,9 +74,9 @@ fn with_protocol(when: &Conditions, protocol: u8) -> [Option<What>; 3] {
     });
     let path = path(when).filter(|_| protocol != TCP);
     let path = path.map(|path| against(path.to_owned(), "requests in the clear are over tcp".to_owned()));
-    let has_no_hello = when.ech && ![TCP, UDP].contains(&protocol);
-    let ech = has_no_hello.then(|| against("ech".to_owned(), "a ClientHello is over tcp or udp".to_owned()));
-    [layers, path, ech]
+    let hello = hello(when).filter(|_| ![TCP, UDP].contains(&protocol));
+    let hello = hello.map(|hello| against(hello.to_owned(), "a ClientHello is over tcp or udp".to_owned()));
+    [layers, path, hello]
 }
 
 fn names(layers: &[Layer], between: &str) -> String {

@@ -7,9 +7,9 @@ use std::net::IpAddr;
 
 /// All keys.
 #[rustfmt::skip]
-pub(super) const KEYS: [&str; 17] = [
+pub(super) const KEYS: [&str; 18] = [
     "id", "precedence", "rating-group", "service", "application", "host", "path", "url", "host-regex", "url-regex", "network", "port",
-    "protocol", "layer", "ech", "dscp", "any",
+    "protocol", "layer", "ech", "alpn", "dscp", "any",
 ];
 
 /// Protocols that have a name here.
@@ -113,6 +113,7 @@ impl Fields {
                 when.ech = true;
                 Ok(())
             }
+            "alpn" => alpn(value).map(|name| when.alpn.push(name)).map_err(refuse),
             "dscp" => dscp(value).map_err(refuse).and_then(|value| once(&mut when.dscp, key, value)),
             _ => Ok(()),
         }
@@ -187,7 +188,7 @@ pub(super) fn protocol_name(number: u8) -> String {
 
 /// Whether several values of a key stand with commas between, in a line. Paths may have commas of their own.
 pub(super) fn is_list(key: &str) -> bool {
-    matches!(key, "host" | "network" | "port" | "layer")
+    matches!(key, "host" | "network" | "port" | "layer" | "alpn")
 }
 
 /// Whether it stands without a value.
@@ -229,6 +230,13 @@ fn protocol(value: &str) -> Result<u8, Why> {
 
 fn layer(value: &str) -> Result<Layer, Why> {
     value.parse().map_err(|()| Why::Allowed("http, http2, tls, quic, dns, stun or rtp"))
+}
+
+/// A name as IANA has it. Those of other octets are values that nobody understands (RFC 8701).
+fn alpn(value: &str) -> Result<Box<str>, Why> {
+    let is_name = value.len() <= 255 && value.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'"');
+    let refused = Why::Allowed("a name of up to 255 visible letters, such as h2, http/1.1 or dot");
+    if is_name && !value.is_empty() { Ok(value.into()) } else { Err(refused) }
 }
 
 fn dscp(value: &str) -> Result<u8, Why> {

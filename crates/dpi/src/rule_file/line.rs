@@ -98,6 +98,7 @@ fn write_conditions(f: &mut fmt::Formatter<'_>, when: &Conditions) -> fmt::Resul
     }
     write_list(f, "layer", &when.layers)?;
     f.write_str(if when.ech { " ech" } else { "" })?;
+    write_list(f, "alpn", &when.alpn)?;
     if let Some(dscp) = when.dscp {
         write!(f, " dscp={dscp}")?;
     }

@@ -22,6 +22,7 @@
 //! | `protocol` | `tcp`, `udp`, `sctp`, `icmp`, `icmpv6`, `esp` or a number | |
 //! | `layer` | `http`, `http2`, `tls`, `quic`, `dns`, `stun`, `rtp` | with commas |
 //! | `ech` | nothing: the ClientHello has Encrypted ClientHello | |
+//! | `alpn` | an application protocol that the ClientHello offers: `h2`, `h3`, `dot` | with commas |
 //! | `dscp` | 0 to 63 | |
 //! | `any` | nothing: the rule has no conditions | |
 //!

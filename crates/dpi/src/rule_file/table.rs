@@ -2,7 +2,7 @@
 
 use super::Row;
 use super::error::{Mistake, What};
-use super::field::{Fields, KEYS, is_flag, needed};
+use super::field::{Fields, KEYS, is_flag, is_list, needed};
 use csv::{Position, Reader, StringRecord};
 
 /// The rows behind the first, which names the columns; and what is wrong with that.
@@ -87,7 +87,8 @@ fn fields((columns, empty): (&[Option<&'static str>], &Fields), record: &StringR
             Some(flag) if is_flag(flag) && (matches!(cell, "yes" | "1") || cell == flag) => {
                 fields.take(flag, None)
             }
-            Some(key @ ("host" | "path" | "url" | "network" | "port" | "layer")) => {
+            // A path has no space in it, and two URLs are told to be two.
+            Some(key) if is_list(key) || matches!(key, "path" | "url") => {
                 cell.split_whitespace().for_each(|value| fields.take(key, Some(value)));
             }
             Some(key) => fields.take(key, Some(cell)),

@@ -66,6 +66,7 @@ fn every_mistake_is_told_with_its_line() {
              xn-- (punycode)",
         ),
         ("id=1 host-regex=(", "regular expression: unclosed group"),
+        ("id=1 alpn=h2,,h3", "alpn \"\": a name of up to 255 visible letters, such as h2, http/1.1 or dot"),
         (
             "id=1 ech=",
             "ech \"\": no value in a line; in a table yes, 1 or its own name, else the cell is empty",
@@ -101,64 +102,56 @@ fn a_url_may_be_as_browsers_show_it() {
     assert_eq!(refused("url=ftp://a.example/b"), format!("line 1: url \"ftp://a.example/b\": {told}"));
 }
 
+/// What is wrong with a rule of such conditions.
+fn refused(conditions: &str) -> String {
+    let line = format!("id=1 precedence=1 rating-group=1 {conditions}");
+    check_lines(&line).map_or_else(|mistakes| mistakes.to_string(), |_| String::new())
+}
+
+/// Each of these rules is refused, as its conditions `one` and `other` contradict each other.
+fn contradict(all: &[(&str, &str, &str, &str)]) {
+    for (conditions, one, other, why) in all {
+        let told = format!("line 1: {one} and {other} contradict each other: {why}");
+        assert_eq!(refused(conditions), told, "{conditions}");
+    }
+}
+
 #[test]
 fn what_no_flow_can_be_is_refused_with_what_contradicts_what() {
-    let refused = |conditions: &str| {
-        let line = format!("id=1 precedence=1 rating-group=1 {conditions}");
-        check_lines(&line).map_or_else(|mistakes| mistakes.to_string(), |_| String::new())
-    };
     let seen = "only layer=http shows what is asked for";
-    for (conditions, told) in [
-        ("path=/b layer=tls", format!("a path and layer=tls contradict each other: {seen}")),
-        (
-            "url=a.example/b layer=tls,quic",
-            format!("a path and layer=tls,quic contradict each other: {seen}"),
-        ),
-        ("url-regex=^a layer=dns", format!("url-regex and layer=dns contradict each other: {seen}")),
-        (
-            "protocol=udp layer=http",
-            "protocol=udp and layer=http contradict each other: http is over tcp".to_owned(),
-        ),
-        (
-            "protocol=tcp layer=quic,rtp",
-            "protocol=tcp and layer=quic,rtp contradict each other: quic or rtp is over udp".to_owned(),
-        ),
-        (
-            "protocol=132 layer=tls,quic",
-            "protocol=sctp and layer=tls,quic contradict each other: tls or quic is over tcp or udp"
-                .to_owned(),
-        ),
-        (
-            "protocol=udp path=/b",
-            "protocol=udp and a path contradict each other: requests in the clear are over tcp".to_owned(),
-        ),
-        (
-            "ech layer=http",
-            "ech and layer=http contradict each other: only layer=tls and layer=quic have a ClientHello"
-                .to_owned(),
-        ),
-        (
-            "ech protocol=icmp",
-            "protocol=icmp and ech contradict each other: a ClientHello is over tcp or udp".to_owned(),
-        ),
-        (
-            "ech path=/b",
-            "a path and ech contradict each other: a request in the clear has no ClientHello".to_owned(),
-        ),
-    ] {
-        assert_eq!(refused(conditions), format!("line 1: {told}"), "{conditions}");
-    }
-    for right in [
-        "path=/b layer=tls,http",
-        "protocol=tcp layer=dns",
-        "protocol=udp layer=tls,quic ech",
-        "path=/b protocol=tcp",
-    ] {
+    contradict(&[
+        ("path=/b layer=tls", "a path", "layer=tls", seen),
+        ("url=a.example/b layer=tls,quic", "a path", "layer=tls,quic", seen),
+        ("url-regex=^a layer=dns", "url-regex", "layer=dns", seen),
+        ("protocol=udp layer=http", "protocol=udp", "layer=http", "http is over tcp"),
+        ("protocol=tcp layer=quic,rtp", "protocol=tcp", "layer=quic,rtp", "quic or rtp is over udp"),
+        ("protocol=132 layer=tls,quic", "protocol=sctp", "layer=tls,quic", "tls or quic is over tcp or udp"),
+        ("protocol=udp path=/b", "protocol=udp", "a path", "requests in the clear are over tcp"),
+    ]);
+    for right in ["path=/b layer=tls,http", "protocol=tcp layer=dns", "path=/b protocol=tcp"] {
         assert_eq!(refused(right), "", "{right}");
     }
     assert_eq!(refused("path=/b layer=tls,htp").lines().count(), 1, "who knows what it should be");
     // Packet flow descriptions are as their sender wants them.
     assert!(read_lines("id=1 precedence=1 rating-group=1 path=/b layer=tls").is_ok());
+}
+
+#[test]
+fn what_has_no_hello_is_not_asked_for_what_one_says() {
+    let behind = "only layer=tls and layer=quic have a ClientHello";
+    let over = "a ClientHello is over tcp or udp";
+    let clear = "a request in the clear has no ClientHello";
+    contradict(&[
+        ("ech layer=http", "ech", "layer=http", behind),
+        ("ech protocol=icmp", "protocol=icmp", "ech", over),
+        ("ech path=/b", "a path", "ech", clear),
+        ("alpn=h2,h3 layer=http,dns", "alpn", "layer=http,dns", behind),
+        ("alpn=h2 protocol=icmp", "protocol=icmp", "alpn", over),
+        ("url=a.example/b alpn=http/1.1", "a path", "alpn", clear),
+    ]);
+    for right in ["protocol=udp layer=tls,quic ech", "protocol=tcp layer=tls,http alpn=dot ech"] {
+        assert_eq!(refused(right), "", "{right}");
+    }
 }
 
 /// Whoever has put right what is told has a file that is right.
@@ -225,13 +218,13 @@ fn what_is_for_rules_of_pfds_is_no_files() {
 
 #[test]
 fn a_table_has_the_same_keys() {
-    let table = "\u{feff}ID,Precedence,Rating_Group,Host,Path,Port,Any,host-regex,ECH\r\n\
-                 1,100,10,a.example *.b.example,/x* *.mp4,80 443,,,yes\r\n\
-                 ,,,,,,,,\r\n\
-                 2,200,20,,,,yes,,\r\n\r\n\
-                 3,300,30,,,,,\"^\"\"a, b\"\"\",\r\n";
+    let table = "\u{feff}ID,Precedence,Rating_Group,Host,Path,Port,Any,host-regex,ECH,ALPN\r\n\
+                 1,100,10,a.example *.b.example,/x* *.mp4,80 443,,,yes,h2 h3\r\n\
+                 ,,,,,,,,,\r\n\
+                 2,200,20,,,,yes,,,\r\n\r\n\
+                 3,300,30,,,,,\"^\"\"a, b\"\"\",,\r\n";
     let file = read_csv(table).unwrap();
-    let lines = "id=1 precedence=100 rating-group=10 host=a.example,*.b.example path=/x* path=*.mp4 port=80,443 ech\n\n\
+    let lines = "id=1 precedence=100 rating-group=10 host=a.example,*.b.example path=/x* path=*.mp4 port=80,443 ech alpn=h2,h3\n\n\
                  id=2 precedence=200 rating-group=20 any\n\
                  id=3 precedence=300 rating-group=30 host-regex=\"^\"\"a, b\"\"\"\n";
     assert_eq!(file.rules(), read_lines(lines).unwrap().rules());
@@ -310,6 +303,7 @@ proptest! {
         protocol in proptest::option::of(any::<u8>()),
         ports in proptest::collection::vec(any::<(u16, u16)>(), 0..3),
         networks in proptest::collection::vec((any::<u32>(), 0..=32_u8), 0..3),
+        alpn in proptest::collection::vec("[!#-+\\--~]{1,9}", 0..3),
     ) {
         let (hosts, paths, host_regex) = texts;
         let port = |(one, other): (u16, u16)| crate::matching::PortRange { first: one.min(other), last: one.max(other) };
@@ -323,6 +317,7 @@ proptest! {
             protocol,
             ports: ports.into_iter().map(port).collect(),
             networks: networks.into_iter().map(network).collect(),
+            alpn: alpn.into_iter().map(Box::from).collect(),
             ..crate::matching::Conditions::default()
         };
         let [id, precedence, rating_group] = numbers;

@@ -251,7 +251,7 @@ fn a_connection_that_begins_anew_elsewhere_is_not_what_it_was_here() {
         team.settle();
         40 + payload.len() as u64
     };
-    let hello = |host| crate::tests::ech::hello(host, false);
+    let hello = |host| crate::tests::hello::hello(host, false);
     let blocked = say(&mut team, flag::SYN, (USER_FIRST - 1, 0), b"")
         + say(&mut team, flag::ACK, (USER_FIRST, SERVER_FIRST), &hello("www.blocked.example"));
     team.carry(SERVED, 1 - team.owner(SERVED));

@@ -135,6 +135,13 @@ fn alone<'a>(content: &'a [u8], list: impl Fn(&mut Reader<'a>) -> Option<&'a [u8
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protocols<'a>(&'a [u8]);
 
+impl<'a> Protocols<'a> {
+    /// As they stand on the wire: each behind an octet with its length.
+    pub const fn new(list: &'a [u8]) -> Self {
+        Self(list)
+    }
+}
+
 impl<'a> Iterator for Protocols<'a> {
     type Item = &'a [u8];
 
