@@ -12,16 +12,18 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use n4::AssociationStatus;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-/// Connections at once; who comes besides is hung up on.
+/// Connections at once. For who comes besides, the oldest is hung up on: a scrape takes milliseconds, so that one most likely waits for
+/// nothing.
 const CONNECTIONS_MAX: usize = 8;
 /// A connection lasts no longer.
 const CONNECTION_MAX: Duration = Duration::from_secs(10);
@@ -74,18 +76,20 @@ impl Endpoint {
 
     /// Serves for ever.
     pub(crate) async fn serve(self) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let mut connections: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS_MAX);
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
                 sleep(PAUSE).await;
                 continue;
             };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-            let source = self.source.clone();
-            tokio::spawn(async move {
-                let _ = timeout(CONNECTION_MAX, converse(stream, source)).await;
-                drop(place);
-            });
+            connections.retain(|connection| !connection.is_finished());
+            while connections.len() >= CONNECTIONS_MAX
+                && let Some(oldest) = connections.pop_front()
+            {
+                oldest.abort();
+            }
+            let conversation = timeout(CONNECTION_MAX, converse(stream, self.source.clone()));
+            connections.push_back(tokio::spawn(conversation).abort_handle());
         }
     }
 }
@@ -164,6 +168,11 @@ mod tests {
 
     /// What the endpoint of a node without data plane says.
     fn say(request: &str) -> String {
+        say_beside(0, request)
+    }
+
+    /// The same where so many others are connected and say nothing.
+    fn say_beside(silent: usize, request: &str) -> String {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (_told, pfcp) = watch::channel(Pfcp::default());
@@ -178,6 +187,10 @@ mod tests {
             let endpoint = Endpoint::bind(listen, source).await.unwrap();
             let address = endpoint.listener.local_addr().unwrap();
             tokio::spawn(endpoint.serve());
+            let mut others = Vec::new();
+            for _ in 0..silent {
+                others.push(TcpStream::connect(address).await.unwrap());
+            }
             let mut client = TcpStream::connect(address).await.unwrap();
             client.write_all(request.as_bytes()).await.unwrap();
             let mut said = String::new();
@@ -235,6 +248,13 @@ mod tests {
         let (got, length) = head(&say(&request("GET", "*/*")));
         assert!(length > 0 && got.contains(&format!("content-length: {length}")), "{got:?}");
         assert_eq!(head(&say(&request("HEAD", "*/*"))), (got, 0));
+    }
+
+    #[test]
+    fn who_says_nothing_keeps_nobody_from_an_answer() {
+        for silent in [CONNECTIONS_MAX, 3 * CONNECTIONS_MAX] {
+            assert!(say_beside(silent, &request("GET", "*/*")).starts_with("HTTP/1.1 200 OK\r\n"));
+        }
     }
 
     #[test]
