@@ -1,6 +1,7 @@
-//! Datagrams told by their shape: STUN (RFC 8489 5) and RTP (RFC 3550 5.1).
+//! Datagrams told by their shape: STUN (RFC 8489 5), RTP (RFC 3550 5.1) and what controls it, RTCP (RFC 3550 6).
 
 use super::reader::Reader;
+use std::ops::RangeInclusive;
 
 /// The port that STUN and TURN are served at; the shape tells, whatever the port.
 const MAGIC_COOKIE: u32 = 0x2112_a442;
@@ -38,6 +39,8 @@ pub struct Rtp {
 
 /// Bytes of the fixed header.
 const RTP_HEADER: usize = 12;
+/// Packet types of RTCP without their upper bit, which RTP has for its marker. No RTP has one of these as its payload type (RFC 5761 4).
+const RTCP_TYPES: RangeInclusive<u8> = 72..=79;
 /// Most packets that may be lost between two for them to be one stream's.
 const LOST_MAX: u16 = 100;
 
@@ -49,9 +52,9 @@ impl Rtp {
         let (sequence, _timestamp, source) = (reader.u16()?, reader.u32()?, reader.u32()?);
         let contributing = usize::from(first & 0xf) * 4;
         let payload_type = second & 0x7f;
-        // 72 to 76 are RTCP's packet types without their upper bit (RFC 5761 4).
-        let right =
-            first >> 6 == 2 && !(72..=76).contains(&payload_type) && bytes.len() >= RTP_HEADER + contributing;
+        let right = first >> 6 == 2
+            && !RTCP_TYPES.contains(&payload_type)
+            && bytes.len() >= RTP_HEADER + contributing;
         right.then_some(Self { payload_type, source, sequence })
     }
 
@@ -60,6 +63,25 @@ impl Rtp {
         let ahead = self.sequence.wrapping_sub(before.sequence);
         (self.source, self.payload_type) == (before.source, before.payload_type)
             && (1..=LOST_MAX).contains(&ahead)
+    }
+}
+
+/// What the first packet of RTCP in a datagram says; those behind it may be encrypted (RFC 3711 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rtcp {
+    /// Who sends it.
+    pub source: u32,
+}
+
+impl Rtcp {
+    /// A datagram that could begin with one, as its length is not beyond the end. Two of a source are evidence enough.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let (first, kind, words) = (reader.u8()?, reader.u8()?, usize::from(reader.u16()?));
+        let source = reader.u32()?;
+        let is_kind = kind >> 7 == 1 && RTCP_TYPES.contains(&(kind & 0x7f));
+        (first >> 6 == 2 && is_kind && (2..=bytes.len() / 4).contains(&(words + 1)))
+            .then_some(Self { source })
     }
 }
 
@@ -102,8 +124,27 @@ mod tests {
         bytes[0] = 0x81;
         assert!(Rtp::parse(&bytes).is_some());
         assert_eq!(Rtp::parse(&bytes[..15]), None);
-        bytes[1] = 200;
-        assert_eq!(Rtp::parse(&bytes), None);
+        for kind in 200..=207 {
+            bytes[1] = kind;
+            assert_eq!(Rtp::parse(&bytes), None, "{kind}");
+        }
         assert_eq!(Rtp::parse(&[0x40; 16]), None);
+    }
+
+    /// Sender reports, transport feedback: 1 and 2 words behind the first.
+    #[test]
+    fn rtcp_is_told_by_type_and_length() {
+        let mut bytes = [0x81, 200, 0, 1, 0, 0, 0, 7];
+        assert_eq!(Rtcp::parse(&bytes), Some(Rtcp { source: 7 }));
+        for (place, value) in [(0, 0x41), (1, 199), (1, 208), (1, 72), (3, 0), (3, 2)] {
+            let mut wrong = bytes;
+            wrong[place] = value;
+            assert_eq!(Rtcp::parse(&wrong), None, "{place}: {value}");
+        }
+        bytes[1] = 205;
+        assert_eq!(Rtcp::parse(&[&bytes[..2], &[0, 2, 0, 0, 0, 9, 1, 2, 3]].concat()), None);
+        let whole = [&bytes[..2], &[0, 2, 0, 0, 0, 9, 1, 2, 3, 4]].concat();
+        assert_eq!(Rtcp::parse(&whole), Some(Rtcp { source: 9 }));
+        assert_eq!(Rtcp::parse(&bytes[..7]), None);
     }
 }

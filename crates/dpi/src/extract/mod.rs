@@ -13,7 +13,7 @@
 //! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets; on port 443 behind whatever else | 24 pieces, 4 packets a datagram, 2,048 bytes a packet |
 //! | DNS over UDP, TCP | a query to port 53 | 64 records; over TCP 2,048 bytes of a query |
 //! | STUN | magic cookie and length | |
-//! | RTP | two packets of one source in order | |
+//! | RTP | two packets of one source in order, or two of RTCP | |
 //!
 //! Bytes of a TCP stream come by sequence number in any order; gaps are waited for as long as the bounds allow. Where two
 //! segments disagree about a byte, the first counts. What no server takes is no word of the client's: Initial packets in
@@ -32,7 +32,7 @@ mod reader;
 mod tls;
 
 pub use http::{REQUEST_MIN, Request, later_request, may_be_later_request};
-pub use media::{Rtp, Stun};
+pub use media::{Rtcp, Rtp, Stun};
 pub use name::{NAME_MAX, host};
 pub use pool::{Pool, Ticket};
 pub use quic::Version;
@@ -70,6 +70,8 @@ pub enum Seen<'a> {
     Stun(Stun),
     /// Media.
     Rtp(Rtp),
+    /// What controls media, beside them or between ports of its own.
+    Rtcp(Rtcp),
 }
 
 impl<'a> Seen<'a> {
@@ -164,6 +166,8 @@ pub struct Inspection {
     connection: Option<quic::Connection>,
     /// The last two, as the directions have a source each.
     rtp: [Option<Rtp>; 2],
+    /// The same.
+    rtcp: [Option<Rtcp>; 2],
     /// Last, so that what is read of each packet lies together.
     assembly: Assembly,
 }
@@ -194,6 +198,7 @@ impl Inspection {
             echoed: None,
             connection: None,
             rtp: [None; 2],
+            rtcp: [None; 2],
         }
     }
 
@@ -202,7 +207,8 @@ impl Inspection {
         self.assembly.clear();
         (self.packets, self.is_to_resolver, self.is_early) = (0, false, false);
         (self.base, self.again, self.server) = (None, None, None);
-        (self.echoed, self.connection, self.rtp) = (None, None, [None; 2]);
+        (self.echoed, self.connection) = (None, None);
+        (self.rtp, self.rtcp) = ([None; 2], [None; 2]);
     }
 
     /// Says where the client's stream begins: the sequence number behind its SYN. Without it, the first segment with
@@ -359,12 +365,22 @@ impl Inspection {
     }
 
     fn media(&mut self, payload: &[u8]) -> Look<'static> {
-        let Some(rtp) = Rtp::parse(payload) else { return Verdict::Unknown(Unknown::Unrecognised) };
+        let Some(rtp) = Rtp::parse(payload) else { return self.control(payload) };
         let [last, before] = self.rtp;
         if [last, before].into_iter().flatten().any(|before| rtp.follows(&before)) {
             return Verdict::Seen(Seen::Rtp(rtp));
         }
         self.rtp = [Some(rtp), last];
+        Verdict::More
+    }
+
+    fn control(&mut self, payload: &[u8]) -> Look<'static> {
+        let Some(rtcp) = Rtcp::parse(payload) else { return Verdict::Unknown(Unknown::Unrecognised) };
+        let [last, before] = self.rtcp;
+        if [last, before].contains(&Some(rtcp)) {
+            return Verdict::Seen(Seen::Rtcp(rtcp));
+        }
+        self.rtcp = [Some(rtcp), last];
         Verdict::More
     }
 

@@ -160,6 +160,29 @@ fn other_streams_are_unknown_at_their_first_bytes() {
     }
 }
 
+/// It may come before media between the same ports, or have ports of its own.
+#[test]
+fn what_controls_media_is_told_with_its_second_packet_and_keeps_nothing_from_being_told() {
+    let look = |inspection: &mut Inspection, payload: &[u8]| match inspection
+        .datagram(Datagram { server_port: 30_001, payload })
+    {
+        Verdict::More => None,
+        Verdict::Seen(Seen::Rtcp(Rtcp { source })) => Some((true, source)),
+        Verdict::Seen(Seen::Rtp(Rtp { source, .. })) => Some((false, source)),
+        other => panic!("{other:?}"),
+    };
+    let control = |source| [0x80, 200, 0, 1, 0, 0, 0, source];
+    let media = |number| [0x80, 96, 0, number, 0, 0, 0, 0, 0, 0, 0, 5];
+    let mut inspection = Inspection::new();
+    for (source, told) in [(7, None), (9, None), (7, Some((true, 7)))] {
+        assert_eq!(look(&mut inspection, &control(source)), told);
+    }
+    inspection.reset();
+    assert_eq!(look(&mut inspection, &control(7)), None);
+    assert_eq!(look(&mut inspection, &media(1)), None);
+    assert_eq!(look(&mut inspection, &media(2)), Some((false, 5)));
+}
+
 #[test]
 fn datagrams_are_told_by_port_and_shape() {
     let mut inspection = Inspection::new();

@@ -93,7 +93,7 @@ pub enum Layer {
     Dns,
     /// STUN.
     Stun,
-    /// RTP.
+    /// RTP, or RTCP.
     Rtp,
 }
 
@@ -111,7 +111,7 @@ impl Layer {
             Seen::Quic { .. } => Self::Quic,
             Seen::Dns(_) => Self::Dns,
             Seen::Stun(_) => Self::Stun,
-            Seen::Rtp(_) => Self::Rtp,
+            Seen::Rtp(_) | Seen::Rtcp(_) => Self::Rtp,
         }
     }
 

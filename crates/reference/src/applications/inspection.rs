@@ -4,7 +4,7 @@
 //!   said, nor those with timestamps from before the one that it echoes (RFC 7323 5.3). What a SYN carries is said once the server's SYN
 //!   acknowledges it; a later SYN with another number begins anew once the server acknowledges that. What comes first for a place in the
 //!   stream counts. Where the beginning was not seen, what is said first is the beginning.
-//! * Of UDP: no datagram of the user's with a wrong checksum. Of RTP two packets tell, one soon behind the other.
+//! * Of UDP: no datagram of the user's with a wrong checksum. Of RTP two packets tell, one soon behind the other, or two of RTCP.
 //! * A stream begins with a request (`request.rs`) or a ClientHello (`hello.rs`).
 //! * What is like nothing that is known ends it, but for datagrams of port 443; and so does the server's end of the connection. 16 packets
 //!   with something in them are looked at, and 4 KiB of a stream.
@@ -50,6 +50,8 @@ pub(super) struct Inspection {
     octets: BTreeMap<usize, u8>,
     /// Source and type of RTP packets, and their numbers.
     media: Vec<((u32, u8), u16)>,
+    /// Sources of RTCP packets.
+    controls: Vec<u32>,
 }
 
 /// What a packet tells of its flow: `None`, that later ones may; nothing said, that none will.
@@ -183,7 +185,15 @@ impl Inspection {
     fn hear_datagram(&mut self, packet: &UserPacket, server_port: u16) -> Told {
         self.packets += 1;
         let nothing = (self.packets >= PACKETS_MAX).then(Said::default);
-        let Some((stream, number)) = datagram(packet).and_then(|payload| rtp(&payload)) else {
+        let payload = datagram(packet).unwrap_or_default();
+        if let Some(source) = rtcp(&payload) {
+            if self.controls.iter().rev().take(2).any(|before| *before == source) {
+                return Some(Said { layer: Some(Layer::Rtp), ..Said::default() });
+            }
+            self.controls.push(source);
+            return nothing;
+        }
+        let Some((stream, number)) = rtp(&payload) else {
             return if server_port == QUIC { nothing } else { Some(Said::default()) };
         };
         let follows = |(other, before): &&((u32, u8), u16)| {
@@ -211,11 +221,18 @@ pub(super) fn datagram(packet: &UserPacket) -> Option<Vec<u8>> {
     upper.get(8..end).map(<[u8]>::to_vec)
 }
 
-/// Source and type, and number (RFC 3550 5.1); 72 to 76 are types of RTCP (RFC 5761 4).
+/// The source of RTCP (RFC 3550 6.4.1), of which the first packet is in the datagram whole.
+fn rtcp(payload: &[u8]) -> Option<u32> {
+    let (first, kind, length) = (u8_at(payload, 0)?, u8_at(payload, 1)?, usize::from(u16_at(payload, 2)?));
+    let is_rtcp = first >> 6 == 2 && (200..=207).contains(&kind);
+    (is_rtcp && length >= 1 && 4 * (length + 1) <= payload.len()).then_some(u32_at(payload, 4)?)
+}
+
+/// Source and type, and number (RFC 3550 5.1); 72 to 79 are types of RTCP (RFC 5761 4).
 fn rtp(payload: &[u8]) -> Option<((u32, u8), u16)> {
     let (first, kind) = (u8_at(payload, 0)?, u8_at(payload, 1)? & 0x7f);
     let is_whole = payload.len() >= 12 + 4 * usize::from(first & 0x0f);
-    let is_rtp = first >> 6 == 2 && !(72..=76).contains(&kind) && is_whole;
+    let is_rtp = first >> 6 == 2 && !(72..=79).contains(&kind) && is_whole;
     is_rtp.then_some(((u32_at(payload, 8)?, kind), u16_at(payload, 2)?))
 }
 
