@@ -97,7 +97,7 @@ impl Session {
         session
     }
 
-    /// New rules: QERs and URRs that stay remember what they were; a new quota counts from now. Correlated meters go on
+    /// New rules: QERs and URRs that stay remember what they were. Correlated meters go on
     /// where others have brought them, by the limits of these rules. What was kept is dropped.
     pub(crate) fn replace(&mut self, rules: Rules, shared: &[Meter], now_ns: u64) {
         std::mem::take(&mut self.kept).iter().for_each(|(urrs, load)| self.count_dropped(urrs, *load));

@@ -12,7 +12,7 @@ use crate::ids::{ApplicationTag, BarId, FarId, Instance, PdrId, Policy, QerId, Q
 use crate::intent::{BitRates, FTeid, Interface, OuterHeader, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
 use crate::treatment::Treatment;
-use crate::urr::{DroppedDownlink, Triggers, Urr, Volume};
+use crate::urr::{DroppedDownlink, Since, Triggers, Urr, Volume};
 use ipnet::{IpNet, Ipv6Net};
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -198,11 +198,13 @@ pub struct Usage {
     pub urr: UrrId,
     /// Tell the control engine after so much, again and again.
     pub threshold: Volume,
-    /// So much of it had been used before any of this was counted.
-    pub threshold_passed: Volume,
+    /// From where it counts, until that was told.
+    pub threshold_since: Since,
     /// Packets beyond are dropped, or go as [`Program::beyond_quota`] says.
     pub quota: Volume,
-    /// A quota of another grant counts from now.
+    /// From where it counts; `None` from where it is put in force.
+    pub quota_since: Option<Since>,
+    /// One of another grant is another quota.
     pub quota_grant: u32,
     /// Tell after so much downlink traffic that was dropped, again and again.
     pub dropped_downlink: DroppedDownlink,
@@ -347,8 +349,9 @@ fn usage(urr: &Urr) -> Usage {
     Usage {
         urr: urr.id,
         threshold: urr.volume_threshold.unwrap_or_default(),
-        threshold_passed: urr.threshold_passed.unwrap_or_default(),
+        threshold_since: urr.threshold_since,
         quota: urr.volume_quota.unwrap_or_default(),
+        quota_since: urr.quota_since,
         quota_grant: urr.quota_grant,
         dropped_downlink: urr.dropped_downlink.unwrap_or_default(),
         start_of_traffic: starts.then_some(urr.starts_awaited),

@@ -43,4 +43,4 @@ pub use list::{Mostly, Mostly1, Mostly2, Names, Places, Rare};
 pub use redirect::{Redirect, RedirectAddresses, RedirectTo};
 pub use sdf::{Addresses, FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};
 pub use treatment::{HeaderField, Treatment};
-pub use urr::{DroppedDownlink, Methods, Monitoring, Triggers, Urr, Volume};
+pub use urr::{DroppedDownlink, Methods, Monitoring, Since, Triggers, Urr, Volume};

@@ -95,6 +95,15 @@ pub struct Monitoring {
     pub event_quota: Option<u32>,
 }
 
+/// Where in the data plane's counts of a URR a limit begins, in bytes; negative where that was before these counts began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Since {
+    /// From the user.
+    pub uplink: i64,
+    /// To the user.
+    pub downlink: i64,
+}
+
 /// Usage Reporting Rule (TS 29.244 7.5.2.4). The data plane counts bytes and packets, and enforces volume thresholds
 /// and quotas; what depends on time is the control engine's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,11 +118,13 @@ pub struct Urr {
     pub measurement_period_s: Option<u32>,
     /// Report after so much, again and again.
     pub volume_threshold: Option<Volume>,
-    /// So much of the threshold had been used before the data plane began to count.
-    pub threshold_passed: Option<Volume>,
-    /// Packets pass until so much has been used since the quota was given.
+    /// From where the threshold counts, until the data plane has told that it was reached.
+    pub threshold_since: Since,
+    /// Packets pass until so much has been used.
     pub volume_quota: Option<Volume>,
-    /// Grows whenever the control plane gives a quota, even one of the same size: usage counts from there.
+    /// From where the quota counts; `None` from where it is put in force.
+    pub quota_since: Option<Since>,
+    /// Grows whenever the control plane gives a quota, even one of the same size: that is another one.
     /// [`Rules::change`](crate::Rules::change) sees to it.
     pub quota_grant: u32,
     /// Grows whenever the start of traffic is waited for anew: the next packet is told of as the first was.

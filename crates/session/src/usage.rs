@@ -106,8 +106,10 @@ pub struct UrrUsage {
     pub base: Counts,
     /// Of what is known, what reports have told.
     pub reported: Used,
-    /// What had been used when the quota was given.
+    /// From where the quotas count: what reports had told when they were given, or what had been used at a monitoring time.
     pub granted: Used,
+    /// The volume quota counts from where the data plane put it in force, which is not heard yet.
+    pub is_grant_unplaced: bool,
     /// Monitoring times that have passed since the last report, in order.
     pub monitored: Vec<Monitored>,
     /// UR-SEQN of the next report.
@@ -146,8 +148,6 @@ pub struct UrrUsage {
     pub uses_awaited: u32,
     /// The quota of time or of events is used up.
     pub is_blocked: bool,
-    /// Of the volume quota, what had been used when packets passed again: the data plane begins the rest anew.
-    pub interrupted: Counts,
     /// What was measured since the last report and is no longer: the next one tells it, too.
     pub formerly: Methods,
 }
@@ -156,7 +156,6 @@ impl UrrUsage {
     /// Packets pass again, if they did not.
     pub fn unblock(&mut self) {
         if std::mem::take(&mut self.is_blocked) {
-            self.interrupted = self.known.counts - self.granted.counts;
             // A start that missed the quota was told of, and was no use.
             self.uses_awaited = self.uses_awaited.wrapping_add(1);
         }

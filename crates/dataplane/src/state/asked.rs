@@ -3,7 +3,7 @@
 use super::account::Count;
 use super::active::Active;
 use dplink::UsageCause;
-use rules::{DroppedDownlink, Usage, Volume};
+use rules::{DroppedDownlink, Since, Usage, Volume};
 use std::num::NonZeroU32;
 
 /// Packets and bytes.
@@ -31,6 +31,8 @@ pub(super) struct Asked {
     /// `None` where time goes on without packets, too.
     pub(super) active: Option<Box<Active>>,
     grant: u32,
+    /// From where the quota counts was said with it.
+    quota_is_placed: bool,
     /// Which start of traffic is waited for, if any.
     awaited: Option<u32>,
     start_told: bool,
@@ -49,9 +51,10 @@ impl Asked {
 
     /// `None` where a URR asks for nothing.
     pub(super) fn new(usage: &Usage) -> Option<Box<Self>> {
-        let quota = Bound::new(usage.quota);
+        let quota = Bound::new(usage.quota, usage.quota_since.unwrap_or_default());
         let asked = Self {
-            threshold: Bound::new(usage.threshold).map(|bound| bound.after(usage.threshold_passed)),
+            threshold: Bound::new(usage.threshold, usage.threshold_since),
+            quota_is_placed: usage.quota_since.is_some(),
             quota_told: false,
             quota,
             drops: Drops::new(usage.dropped_downlink),
@@ -69,7 +72,7 @@ impl Asked {
         is_any.then(|| Box::new(asked))
     }
 
-    /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
+    /// Goes on where `old` stood.
     pub(super) fn carry(&mut self, old: &Self, count: &Count, (now_ns, counted_ns): (u64, Option<u64>)) {
         self.told = old.told;
         if let (Some(drops), Some(old)) = (&mut self.drops, &old.drops) {
@@ -81,20 +84,31 @@ impl Asked {
             (None, _) => {}
         }
         self.start_told = old.start_told && old.awaited == self.awaited;
-        let same = limits(&self.threshold) == limits(&old.threshold);
-        carry(&mut self.threshold, &old.threshold, count, same);
-        let same = self.grant == old.grant && limits(&self.quota) == limits(&old.quota);
-        carry(&mut self.quota, &old.quota, count, same);
-        self.quota_told = same && old.quota_told;
+        // Where it was reached, it counts from there, of which who gave the rules may not have heard yet.
+        if let (Some(threshold), Some(old)) = (&mut self.threshold, &old.threshold)
+            && threshold.limits == old.limits
+        {
+            threshold.marks = old.marks;
+        }
+        let is_same = self.grant == old.grant && limits(&self.quota) == limits(&old.quota);
+        self.quota_told = is_same && old.quota_told;
+        match (&mut self.quota, &old.quota) {
+            (Some(quota), Some(old)) if is_same => quota.marks = old.marks,
+            _ => self.place_quota(count),
+        }
     }
 
-    /// Limits count from now.
+    /// Nothing was asked for before.
     pub(super) fn begin(&mut self, count: &Count, (now_ns, counted_ns): (u64, Option<u64>)) {
         self.active.iter_mut().for_each(|active| active.begin(now_ns, counted_ns));
-        for bound in self.threshold.iter_mut().chain(&mut self.quota) {
-            bound.begin(count);
+        self.place_quota(count);
+    }
+
+    /// One of which nothing else was said counts from here.
+    fn place_quota(&mut self, count: &Count) {
+        if let Some(quota) = self.quota.as_mut().filter(|_| !self.quota_is_placed) {
+            quota.begin(count);
         }
-        self.quota_told = false;
     }
 
     /// Whether no packet may pass without a look: none would know how long there was none before.
@@ -198,19 +212,17 @@ struct Bound {
 }
 
 impl Bound {
-    /// From now on; `None` where nothing is limited.
-    fn new(volume: Volume) -> Option<Box<Self>> {
+    /// `None` where nothing is limited.
+    fn new(volume: Volume, since: Since) -> Option<Box<Self>> {
         let limits = [volume.total, volume.uplink, volume.downlink].map(|limit| limit.unwrap_or(NEVER));
+        let Since { uplink, downlink } = since;
+        let since = [uplink.saturating_add(downlink), uplink, downlink];
+        let mark = |at: usize| match limits[at] {
+            NEVER => NEVER,
+            limit => limit.saturating_add_signed(since[at]),
+        };
         let is_any = volume != Volume::default();
-        is_any.then(|| Box::new(Self { limits, marks: marks(limits, &Count::default()) }))
-    }
-
-    /// So much had been used before.
-    fn after(mut self: Box<Self>, passed: Volume) -> Box<Self> {
-        for (mark, passed) in self.marks.iter_mut().zip([passed.total, passed.uplink, passed.downlink]) {
-            *mark = mark.saturating_sub(passed.filter(|_| *mark != NEVER).unwrap_or(0));
-        }
-        self
+        is_any.then(|| Box::new(Self { limits, marks: std::array::from_fn(mark) }))
     }
 
     /// Counts from here.
@@ -229,21 +241,12 @@ impl Bound {
     }
 }
 
-/// Goes on where `old` stood if it is `same`, which means that both have the same limits; otherwise from here.
-fn carry(bound: &mut Option<Box<Bound>>, old: &Option<Box<Bound>>, count: &Count, same: bool) {
-    match (bound, old) {
-        (Some(bound), Some(old)) if same => bound.marks = old.marks,
-        (Some(bound), _) => bound.begin(count),
-        (None, _) => {}
-    }
+fn limits(bound: &Option<Box<Bound>>) -> Option<Limits> {
+    bound.as_ref().map(|bound| bound.limits)
 }
 
 fn is_reached(bound: &Option<Box<Bound>>, count: &Count) -> bool {
     bound.as_ref().is_some_and(|bound| bound.is_reached(count))
-}
-
-fn limits(bound: &Option<Box<Bound>>) -> Option<Limits> {
-    bound.as_ref().map(|bound| bound.limits)
 }
 
 /// What was dropped on its way to the user.

@@ -64,7 +64,7 @@ impl Ledger {
         Self { urr: usage.urr, is_late: false, told_units: 0, asked, first_ns: None }
     }
 
-    /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
+    /// Goes on where `old` stood.
     pub(crate) fn carry(&mut self, old: &Self, count: &Count, now_ns: u64) {
         let times = (now_ns, old.last_ns(count, now_ns));
         (self.told_units, self.first_ns) = (old.told_units, old.first_ns);
@@ -286,11 +286,13 @@ fn untold_left(count: &Count) -> u64 {
 #[cfg(test)]
 pub(super) const UNASKED: Usage = {
     let none = rules::Volume { total: None, uplink: None, downlink: None };
+    let start = rules::Since { uplink: 0, downlink: 0 };
     Usage {
         urr: UrrId(1),
         threshold: none,
-        threshold_passed: none,
+        threshold_since: start,
         quota: none,
+        quota_since: None,
         quota_grant: 0,
         dropped_downlink: rules::DroppedDownlink { packets: None, bytes: None },
         start_of_traffic: None,

@@ -6,7 +6,7 @@ use crate::fixture::{Bench, METERED, N3, N6, metered};
 use dplink::{Command, Desired, UsageCause};
 use rules::{
     ApplyAction, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeaderCreation, Rules, Seid,
-    Teid, Triggers, Urr, UrrId, Volume,
+    Since, Teid, Triggers, Urr, UrrId, Volume,
 };
 
 #[test]
@@ -29,6 +29,34 @@ fn a_new_quota_lets_packets_pass_again_and_the_same_one_does_not() {
     bench.put(METERED, 3, rules);
     bench.settle();
     assert_eq!(pass(&mut bench), 2);
+}
+
+/// Who gives it says from where it counts: that may be before this session came here. Each packet takes 60 bytes.
+#[test]
+fn a_quota_counts_from_where_it_says() {
+    let mut bench = Bench::new();
+    let mut rules = metered();
+    let mut revision = 0;
+    let mut pass = |bench: &mut Bench, rules: &Rules| {
+        revision += 1;
+        bench.put(METERED, revision, rules.clone());
+        (0..6).for_each(|_| bench.receive(N6, &downlink(32)));
+        bench.settle();
+        bench.sent(N3).len()
+    };
+    let since = |downlink| Some(Since { uplink: 0, downlink });
+    rules.urrs[0].volume_quota = Some(Volume { total: Some(240), ..Volume::default() });
+    rules.urrs[0].quota_since = since(-70);
+    assert_eq!(pass(&mut bench, &rules), 3, "170 are left");
+    rules.urrs[0].quota_since = since(60);
+    assert_eq!(pass(&mut bench, &rules), 0, "it is the same quota");
+    rules.urrs[0].quota_grant += 1;
+    assert_eq!(pass(&mut bench, &rules), 2, "of 240, 120 are used");
+    rules.urrs[0].volume_quota = Some(Volume { total: Some(300), ..Volume::default() });
+    assert_eq!(pass(&mut bench, &rules), 1, "it is more of the same");
+    rules.urrs[0].quota_grant += 1;
+    rules.urrs[0].quota_since = None;
+    assert_eq!(pass(&mut bench, &rules), 5, "from here");
 }
 
 /// The rules of [`METERED`], and what its URR's packets do once 100 bytes have passed.

@@ -6,7 +6,7 @@ use crate::counters::DropReason;
 use crate::fixture::{Bench, METERED, N3, N6, config, metered, rules};
 use dplink::{Command, Desired, Notice, Start, UsageCause, UsageCounts};
 use proptest::prelude::*;
-use rules::{ApplyAction, DroppedDownlink, PdrId, Rules, Seid, Triggers, Urr, UrrId, Volume};
+use rules::{ApplyAction, DroppedDownlink, PdrId, Rules, Seid, Since, Triggers, Urr, UrrId, Volume};
 
 /// Bytes of the user's packets in these tests, less the payload.
 const HEADERS: u64 = 28;
@@ -131,8 +131,8 @@ fn a_threshold_is_told_by_the_packet_that_crosses_it_again_and_again() {
 #[test]
 fn a_threshold_goes_on_where_another_life_stopped() {
     let mut bench = Bench::new();
-    let passed = Volume { total: Some(250), uplink: Some(250), downlink: Some(0) };
-    bench.put(METERED, 1, with_urr(Urr { threshold_passed: Some(passed), ..threshold(1, 300) }));
+    let since = Since { uplink: -250, downlink: 0 };
+    bench.put(METERED, 1, with_urr(Urr { threshold_since: since, ..threshold(1, 300) }));
     bench.settle();
     let mut crossings = Vec::new();
     for _ in 0..7 {

@@ -9,7 +9,8 @@ use pfcp::{
     Volumes, flags, ie,
 };
 use rules::{
-    DroppedDownlink, FarId, Methods, Monitoring, Rules, Triggers, Urr, UrrId, UrrUpdate, Volume, limits,
+    DroppedDownlink, FarId, Methods, Monitoring, Rules, Since, Triggers, Urr, UrrId, UrrUpdate, Volume,
+    limits,
 };
 
 impl Translator<'_> {
@@ -26,7 +27,8 @@ impl Translator<'_> {
             measurement_period_s: urr.measurement_period,
             volume_threshold: urr.volume_threshold.map(threshold),
             volume_quota: urr.volume_quota.map(volume),
-            threshold_passed: None,
+            threshold_since: Since::default(),
+            quota_since: None,
             quota_grant: 1,
             starts_awaited: 0,
             time_threshold_s: nonzero(urr.time_threshold),

@@ -60,6 +60,9 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     }
     let is_more = usage.base + engines != usage.known.counts;
     usage.known.counts = usage.base + engines;
+    if std::mem::take(&mut usage.is_grant_unplaced) {
+        usage.granted.counts = usage.known.counts;
+    }
     usage.heard_ms = now;
     let moment = |age: u64| now.saturating_sub(age);
     let first = told.first_packet_age_ms.map(moment);

@@ -143,18 +143,19 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     }
     monitoring::free(usage, urr, (given.time_quota, given.event_quota));
     if given.volume_quota {
-        usage.granted.counts = usage.known.counts;
-        usage.interrupted = Counts::default();
+        usage.granted.counts = usage.reported.counts;
+        // What goes by the FAR of a quota that is used up, as to where there is more, takes nothing of the next one.
+        usage.is_grant_unplaced = usage.fired & Trigger::VOLQU != 0 && urr.quota_far.is_some();
         // The data plane may have told of a start that missed the quota before.
         usage.uses_awaited = usage.uses_awaited.wrapping_add(u32::from(!usage.is_in_use));
         usage.fired &= !Trigger::VOLQU;
     }
     if given.time_quota {
-        usage.granted.duration_ms = usage.known.duration_ms;
+        usage.granted.duration_ms = usage.reported.duration_ms;
         usage.fired &= !Trigger::TIMQU;
     }
     if given.event_quota {
-        usage.granted.events = usage.known.events;
+        usage.granted.events = usage.reported.events;
         usage.fired &= !Trigger::EVEQU;
     }
     if given.gives_quota() || given.validity {

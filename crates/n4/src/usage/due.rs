@@ -223,7 +223,7 @@ impl<'a> Look<'a> {
             self.usage.due |= Trigger::VOLTH;
         }
         let quota = in_force.volume_quota.filter(|_| self.wants(Triggers::VOLUME_QUOTA)).map(of_something);
-        let is_new = self.usage.fired & Trigger::VOLQU == 0;
+        let is_new = self.usage.fired & Trigger::VOLQU == 0 && !self.usage.is_grant_unplaced;
         if is_new && quota.is_some_and(|limit| is_reached(limit, known - self.usage.granted.counts)) {
             self.fire(Trigger::VOLQU);
         }

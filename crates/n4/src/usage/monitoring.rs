@@ -6,7 +6,7 @@ use super::{events, moment};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Monitoring, Urr, Volume, limits};
-use session::{Counts, Monitored, UrrUsage, Used};
+use session::{Monitored, UrrUsage, Used};
 
 /// Monitoring times of a URR.
 pub(super) const MOST: usize = 1 + limits::ADDITIONAL_MONITORING_TIMES;
@@ -115,7 +115,7 @@ pub(super) fn pass(usage: &mut UrrUsage, urr: &Urr, it: Monitoring) {
             usage.unblock();
         }
         usage.granted.counts = usage.known.counts;
-        usage.interrupted = Counts::default();
+        usage.is_grant_unplaced = false;
         usage.fired &= !Trigger::VOLQU;
     }
     if it.time_quota_s.is_some() {

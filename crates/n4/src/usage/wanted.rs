@@ -4,7 +4,7 @@ use super::SILENCE;
 use super::monitoring::in_force;
 use crate::config::Config;
 use crate::{offline, predefined};
-use rules::{Methods, Rules, Triggers, Urr, Volume, limits};
+use rules::{Methods, Rules, Since, Triggers, Urr, Volume, limits};
 use session::{Counts, SessionRecord, UrrUsage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,30 +59,26 @@ fn adjusted(urr: &Urr, usage: &UrrUsage) -> Urr {
     }
     let in_force = in_force(usage, &urr);
     urr.volume_threshold = in_force.volume_threshold.limit;
-    let begun = usage.base - in_force.volume_threshold.since(usage).counts;
-    urr.threshold_passed = urr.volume_threshold.filter(|_| begun != Counts::default()).map(|_| volume(begun));
+    let threshold = urr.volume_threshold.map(|_| in_force.volume_threshold.since(usage).counts);
+    urr.threshold_since = threshold.map_or(Since::default(), |counts| since(counts, usage.base));
     urr.quota_grant |= in_force.volume_quotas * SUBSEQUENT;
-    // What has passed of the quota before the data plane began it anew does not pass again.
-    let passed = (usage.base - usage.granted.counts).max(usage.interrupted);
-    urr.volume_quota = in_force.volume_quota.map(|quota| remaining(quota, passed));
+    urr.volume_quota = in_force.volume_quota;
+    let is_placed = urr.volume_quota.is_some() && !usage.is_grant_unplaced;
+    urr.quota_since = is_placed.then(|| since(usage.granted.counts, usage.base));
     if usage.is_blocked {
         urr.volume_quota = Some(Volume { total: Some(0), ..Volume::default() });
+        urr.quota_since = None;
         urr.quota_grant |= BLOCKED;
     }
     urr
 }
 
-fn volume(used: Counts) -> Volume {
-    let total = used.uplink_bytes.saturating_add(used.downlink_bytes);
-    Volume { total: Some(total), uplink: Some(used.uplink_bytes), downlink: Some(used.downlink_bytes) }
-}
-
-fn remaining(quota: Volume, passed: Counts) -> Volume {
-    let less = |quota: Option<u64>, passed: u64| quota.map(|quota| quota.saturating_sub(passed));
-    Volume {
-        total: less(quota.total, passed.uplink_bytes.saturating_add(passed.downlink_bytes)),
-        uplink: less(quota.uplink, passed.uplink_bytes),
-        downlink: less(quota.downlink, passed.downlink_bytes),
+/// Where that is in counts that began at `base`: what passed before is not to pass again.
+fn since(counts: Counts, base: Counts) -> Since {
+    let less = |counts: u64, base: u64| counts.wrapping_sub(base).cast_signed();
+    Since {
+        uplink: less(counts.uplink_bytes, base.uplink_bytes),
+        downlink: less(counts.downlink_bytes, base.downlink_bytes),
     }
 }
 

@@ -293,7 +293,9 @@ fn a_change_under_way_gives_no_quota_twice() {
     crowd.tell(session.0, path_switch(5));
     crowd.find(true);
     let desired = crowd.lab.node.desired_of(session).unwrap();
-    assert_eq!(desired.rules.urrs[0].volume_quota.unwrap().total, Some(QUOTA - 2_000));
+    let urr = &desired.rules.urrs[0];
+    assert_eq!(urr.volume_quota.unwrap().total, Some(QUOTA));
+    assert_eq!(urr.quota_since, Some(rules::Since { uplink: -2_000, downlink: 0 }));
     crowd.name(1);
     assert!(crowd.owed.is_empty() || !crowd.lab.sent.is_empty());
 }

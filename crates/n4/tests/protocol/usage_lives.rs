@@ -5,6 +5,7 @@ use crate::common::{Lab, Obedience, SMF};
 use n4::Output;
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
+use rules::Since;
 use std::collections::BTreeSet;
 
 const VOLTH: u32 = 1 << 1;
@@ -235,12 +236,12 @@ fn a_data_plane_that_restarts_neither_loses_what_it_told_nor_gives_a_quota_twice
     lab.traffic(session, (700, 0), false);
     assert_eq!(octets(&lab.modify(session, all_queried()).usage_reports[0]), (700, 0));
     lab.restart_plane();
-    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(300));
+    assert_eq!(left(&lab, session), 300);
     lab.traffic(session, (0, 300), false);
     assert_eq!(octets(&reported(&mut lab, session)[0]), (0, 300));
     lab.restart();
     lab.restart_plane();
-    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(0));
+    assert_eq!(left(&lab, session), 0);
 }
 
 /// Nor does it know what of a threshold had been used: the report comes so much earlier, and the next one in full.
@@ -254,12 +255,12 @@ fn a_threshold_goes_on_in_another_life_of_the_data_plane() {
     lab.traffic(session, (600, 0), false);
     lab.interim(session, false);
     lab.restart_plane();
-    let passed = |lab: &Lab| lab.in_force[&session].rules.urrs[0].threshold_passed.map(|it| it.total);
-    assert_eq!(passed(&lab), Some(Some(600)), "since the last report");
+    let since = |lab: &Lab| lab.in_force[&session].rules.urrs[0].threshold_since;
+    assert_eq!(since(&lab), Since { uplink: -600, downlink: 0 }, "since the last report");
     lab.traffic(session, (400, 0), false);
     assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
     lab.restart_plane();
-    assert_eq!(passed(&lab), None);
+    assert_eq!(since(&lab), Since::default());
 }
 
 /// What it had counted is known before the next one is told of sessions.
@@ -271,7 +272,7 @@ fn a_quota_of_a_data_plane_that_was_killed_is_given_once() {
         let (mut lab, session) = lab(vec![rule.clone()]);
         lab.traffic(session, (700, 0), true);
         lab.kill_plane(is_alone, false);
-        assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(300));
+        assert_eq!(left(&lab, session), 300);
         assert!(lab.reports().is_empty(), "nothing is due");
         lab.traffic(session, (0, 300), false);
         assert_eq!(octets(&reported(&mut lab, session)[0]), (700, 300));
@@ -494,17 +495,19 @@ fn a_volume_quota_goes_on_after_a_time_quota_that_ran_out() {
     let (mut lab, session) = lab(vec![rule]);
     lab.traffic(session, (100, 300), false);
     seconds(&mut lab, 40);
-    let quota = |lab: &Lab| lab.in_force[&session].rules.urrs[0].volume_quota.and_then(|quota| quota.total);
-    assert_eq!(quota(&lab), Some(0));
+    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(0));
     let update = |update: UpdateUrr| SessionModificationRequest {
         update_urrs: vec![UpdateUrr { urr_id: 1, ..update }],
         ..SessionModificationRequest::default()
     };
     lab.modify(session, update(UpdateUrr { time_quota: Some(30), ..UpdateUrr::default() }));
-    assert_eq!(quota(&lab), Some(600));
+    assert_eq!(left(&lab, session), 600);
     lab.traffic(session, (0, 500), false);
+    assert_eq!(left(&lab, session), 100);
     lab.restart_plane();
-    assert!(quota(&lab).is_some_and(|left| left <= 600), "another life grants no more");
+    assert!((100..=600).contains(&left(&lab, session)), "another life grants no more");
+    let told = lab.modify(session, all_queried());
+    let [told] = told.usage_reports.iter().map(octets).collect::<Vec<_>>()[..] else { panic!("{told:?}") };
     lab.modify(session, update(UpdateUrr { volume_quota: total(700), ..UpdateUrr::default() }));
-    assert_eq!(quota(&lab), Some(700));
+    assert_eq!(left(&lab, session), 700, "since the report of {told:?}");
 }

@@ -1,8 +1,10 @@
 //! Quotas: what becomes of packets when one has run out, and what is told of it.
 
+use crate::common::Lab;
 use crate::common::billing::*;
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
+use rules::Seid;
 
 const VOLTH: u32 = 1 << 1;
 const QUHTI: u32 = 1 << 3;
@@ -29,6 +31,121 @@ fn a_volume_quota_is_told_at_once_and_a_new_one_lets_packets_pass() {
     seconds(&mut lab, 2);
     lab.traffic(session, (0, 600), false);
     assert_eq!(octets(&reported(&mut lab, session)[0]), (0, 600));
+}
+
+/// What passed while the control plane asked for it is of the new quota, which it was asked for by the report; whatever the data plane
+/// tells meanwhile, and when.
+#[test]
+fn a_quota_counts_from_the_report_before_it() {
+    for is_told in [[false, false], [true, false], [false, true], [true, true]] {
+        let mut rule = urr(1, VOLQU | VOLTH);
+        (rule.volume_quota, rule.volume_threshold) = (total(1_000), total(800));
+        let (mut lab, session) = lab(vec![rule]);
+        lab.traffic(session, (800, 0), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (800, 0));
+        lab.traffic(session, (150, 0), false);
+        tell(&mut lab, session, is_told[0]);
+        let update = UpdateUrr { urr_id: 1, volume_quota: total(500), ..UpdateUrr::default() };
+        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        assert_eq!(left(&lab, session), 350);
+        lab.traffic(session, (0, 340), false);
+        tell(&mut lab, session, is_told[1]);
+        assert!(reported(&mut lab, session).is_empty(), "there is some left");
+        lab.traffic(session, (0, 10), false);
+        let report = reported(&mut lab, session).remove(0);
+        assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::VOLQU), (150, 350)));
+        assert!(left(&lab, session) <= 0);
+    }
+}
+
+/// Nor does another threshold begin anew: it is a report after so much.
+#[test]
+fn a_threshold_counts_from_the_report_before_it() {
+    for is_told in [[false, false], [true, false], [false, true], [true, true]] {
+        let mut rule = urr(1, VOLTH);
+        rule.volume_threshold = total(1_000);
+        let (mut lab, session) = lab(vec![rule]);
+        lab.traffic(session, (1_000, 0), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
+        lab.traffic(session, (300, 0), false);
+        tell(&mut lab, session, is_told[0]);
+        let update = UpdateUrr { urr_id: 1, volume_threshold: total(400), ..UpdateUrr::default() };
+        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        lab.traffic(session, (0, 90), false);
+        tell(&mut lab, session, is_told[1]);
+        assert!(reported(&mut lab, session).is_empty(), "it is not reached");
+        // Of thresholds one is told a second.
+        seconds(&mut lab, 1);
+        lab.traffic(session, (0, 10), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (300, 100));
+        seconds(&mut lab, 1);
+        lab.traffic(session, (0, 399), false);
+        assert!(reported(&mut lab, session).is_empty(), "it has begun anew");
+        lab.traffic(session, (0, 1), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (0, 400));
+    }
+}
+
+/// Of a quota that has been used already, nothing passes.
+#[test]
+fn a_quota_of_less_than_was_used_since_the_report_is_used_up() {
+    let mut rule = urr(1, VOLQU);
+    rule.volume_quota = total(10_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (3_000, 0), false);
+    let update = UpdateUrr { urr_id: 1, volume_quota: total(2_000), ..UpdateUrr::default() };
+    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    assert!(left(&lab, session) <= 0);
+    lab.traffic(session, (100, 0), false);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::VOLQU), (3_000, 0)));
+}
+
+/// What goes by the FAR of a quota that is used up, as to a portal, takes nothing of the next one.
+#[test]
+fn a_quota_that_comes_when_the_last_one_is_used_up_counts_from_there() {
+    for is_told in [[false, false], [true, false], [false, true], [true, true]] {
+        let mut rule = urr(1, VOLQU);
+        (rule.volume_quota, rule.quota_far_id) = (total(1_000), Some(1));
+        let (mut lab, session) = lab(vec![rule]);
+        lab.traffic(session, (1_000, 0), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
+        lab.plane.quota_fars_forward = true;
+        lab.traffic(session, (3_000, 0), false);
+        tell(&mut lab, session, is_told[0]);
+        let update = UpdateUrr { urr_id: 1, volume_quota: total(1_500), ..UpdateUrr::default() };
+        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        assert_eq!(left(&lab, session), 1_500);
+        tell(&mut lab, session, is_told[1]);
+        lab.traffic(session, (1_499, 0), false);
+        assert!(reported(&mut lab, session).is_empty(), "there is some left");
+        lab.traffic(session, (1, 0), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (4_500, 0));
+    }
+}
+
+/// As many have it, in another life of the data plane, too.
+#[test]
+fn what_was_used_of_a_quota_that_came_late_is_not_given_again() {
+    let mut rule = urr(1, VOLQU);
+    (rule.volume_quota, rule.quota_far_id) = (total(1_000), Some(1));
+    let (mut lab, session) = lab(vec![rule]);
+    lab.plane.quota_fars_forward = true;
+    lab.traffic(session, (1_000, 0), false);
+    lab.traffic(session, (3_000, 0), false);
+    let update = UpdateUrr { urr_id: 1, volume_quota: total(1_500), ..UpdateUrr::default() };
+    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    lab.interim(session, false);
+    lab.traffic(session, (500, 0), false);
+    lab.interim(session, false);
+    lab.restart_plane();
+    assert_eq!(left(&lab, session), 1_000);
+}
+
+fn tell(lab: &mut Lab, session: Seid, is_told: bool) {
+    if is_told {
+        lab.interim(session, false);
+    }
 }
 
 /// As it is the control engine that knows the time, it takes the quota away.

@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::meters::Load;
-use rules::{Direction, DroppedDownlink, Pdr, Urr, UrrId, Volume};
+use rules::{Direction, DroppedDownlink, Pdr, Since, Urr, UrrId, Volume};
 
 /// What one URR has counted since its session was put in force: bytes of users' IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,14 +23,13 @@ pub struct UsageCounts {
     pub dropped_downlink_bytes: u64,
 }
 
-/// A URR's counts, and where they stood when the quota was given.
+/// A URR's counts, its quota, and from where that counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     counts: UsageCounts,
     grant: u32,
     quota: Volume,
-    uplink_at_grant: u64,
-    downlink_at_grant: u64,
+    since: Since,
     /// Packets that were counted and have not left.
     taken_back: u64,
 }
@@ -46,8 +45,10 @@ impl Session {
         let quota = urr.volume_quota.unwrap_or_default();
         if (usage.grant, usage.quota) != (urr.quota_grant, quota) {
             (usage.grant, usage.quota) = (urr.quota_grant, quota);
-            usage.uplink_at_grant = usage.counts.uplink_bytes;
-            usage.downlink_at_grant = usage.counts.downlink_bytes;
+            let now = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+            let UsageCounts { uplink_bytes, downlink_bytes, .. } = usage.counts;
+            let here = Since { uplink: now(uplink_bytes), downlink: now(downlink_bytes) };
+            usage.since = urr.quota_since.unwrap_or(here);
         }
         usage
     }
@@ -70,9 +71,10 @@ impl Session {
     /// A quota that is used up in one respect, be it in one direction only, is used up.
     fn is_exhausted(&self, urr: UrrId) -> bool {
         let Some(usage) = self.usages.iter().find(|usage| usage.counts.urr == urr) else { return false };
-        let uplink = usage.counts.uplink_bytes - usage.uplink_at_grant;
-        let downlink = usage.counts.downlink_bytes - usage.downlink_at_grant;
-        let reached = |quota: Option<u64>, used: u64| quota.is_some_and(|quota| used >= quota);
+        let used = |bytes: u64, since: i64| i128::from(bytes) - i128::from(since);
+        let uplink = used(usage.counts.uplink_bytes, usage.since.uplink);
+        let downlink = used(usage.counts.downlink_bytes, usage.since.downlink);
+        let reached = |quota: Option<u64>, used: i128| quota.is_some_and(|quota| used >= i128::from(quota));
         reached(usage.quota.total, uplink + downlink)
             || reached(usage.quota.uplink, uplink)
             || reached(usage.quota.downlink, downlink)

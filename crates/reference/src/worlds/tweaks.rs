@@ -45,5 +45,8 @@ fn regrant(random: &mut Random, urr: &mut Urr) {
     if urr.volume_quota.is_some() {
         urr.quota_grant += random.next_below(2);
         urr.volume_quota = Some(volume(random));
+        let since = |random: &mut Random| i64::from(random.next_below(6_000)) - 1_000;
+        let place = Since { uplink: since(random), downlink: since(random) };
+        urr.quota_since = chance(random, 500).then_some(place);
     }
 }

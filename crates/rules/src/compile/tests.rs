@@ -270,7 +270,8 @@ fn usages_carry_what_the_data_plane_enforces() {
     let mut rules = rules();
     rules.urrs = vec![Urr {
         volume_threshold: Some(volume(10)),
-        threshold_passed: Some(volume(7)),
+        threshold_since: Since { uplink: -7, downlink: 1 },
+        quota_since: Some(Since { uplink: 3, downlink: 0 }),
         volume_quota: Some(volume(20)),
         quota_grant: 3,
         dropped_downlink: Some(DroppedDownlink { packets: Some(4), bytes: None }),
@@ -284,7 +285,8 @@ fn usages_carry_what_the_data_plane_enforces() {
     let expected = Usage {
         urr: UrrId(1),
         threshold: volume(10),
-        threshold_passed: volume(7),
+        threshold_since: Since { uplink: -7, downlink: 1 },
+        quota_since: Some(Since { uplink: 3, downlink: 0 }),
         quota: volume(20),
         quota_grant: 3,
         dropped_downlink: DroppedDownlink { packets: Some(4), bytes: None },

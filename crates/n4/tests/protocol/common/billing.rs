@@ -51,6 +51,15 @@ pub fn total(octets: u64) -> Option<Volumes> {
     Some(Volumes { total: Some(octets), ..Volumes::default() })
 }
 
+/// What the data plane has left of a session's first URR's quota, which is of so many bytes in all.
+pub fn left(lab: &Lab, session: Seid) -> i64 {
+    let urr = &lab.in_force[&session].rules.urrs[0];
+    let counter = &lab.plane.sessions[&session][&urr.id];
+    let (uplink, downlink) = counter.quota_from;
+    let quota = urr.volume_quota.unwrap().total.unwrap() as i64;
+    quota + uplink + downlink - (counter.uplink + counter.downlink) as i64
+}
+
 /// A session whose rules all use these URRs.
 pub fn metered(cp_seid: u64, urrs: Vec<CreateUrr>) -> SessionEstablishmentRequest {
     let mut request = smf::establishment(cp_seid);

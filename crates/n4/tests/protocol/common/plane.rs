@@ -2,7 +2,7 @@
 
 use dplink::{Desired, Notice, UsageCause, UsageCounts};
 use machine::Time;
-use rules::{Seid, Triggers, Urr, UrrId, Volume};
+use rules::{Seid, Since, Triggers, Urr, UrrId, Volume};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -18,11 +18,10 @@ pub struct Counter {
     last: Option<Time>,
     /// Time with traffic, up to when it was reckoned last.
     active: (Duration, Time),
-    /// Bytes each way when a threshold or a quota began to count.
-    threshold_from: (u64, u64),
-    /// Of the threshold, before any of this.
-    passed: (u64, u64),
-    quota_from: (u64, u64),
+    /// Bytes each way when the threshold began to count.
+    threshold_from: (i64, i64),
+    /// The same of the quota.
+    pub quota_from: (i64, i64),
     is_exhausted: bool,
     start_told: bool,
     /// By a PDR.
@@ -35,6 +34,8 @@ pub struct Plane {
     pub sessions: BTreeMap<Seid, BTreeMap<UrrId, Counter>>,
     /// All that was ever counted, whatever became of it: bytes from and to the user.
     pub counted: BTreeMap<UrrId, (u64, u64)>,
+    /// What is to be done once a quota is used up is to forward.
+    pub quota_fars_forward: bool,
     /// How often it was asked.
     pub asked: usize,
     /// Of it, what the node was told.
@@ -47,14 +48,19 @@ impl Default for Plane {
             epoch: 1,
             sessions: BTreeMap::new(),
             counted: BTreeMap::new(),
+            quota_fars_forward: false,
             asked: 0,
             told: BTreeMap::new(),
         }
     }
 }
 
-fn reaches(limit: Volume, (uplink, downlink): (u64, u64)) -> bool {
-    let reached = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used >= limit);
+const fn from(Since { uplink, downlink }: Since) -> (i64, i64) {
+    (uplink, downlink)
+}
+
+fn reaches(limit: Volume, (uplink, downlink): (i64, i64)) -> bool {
+    let reached = |limit: Option<u64>, used: i64| limit.is_some_and(|limit| used >= limit as i64);
     reached(limit.uplink, uplink)
         || reached(limit.downlink, downlink)
         || reached(limit.total, uplink + downlink)
@@ -63,8 +69,8 @@ fn reaches(limit: Volume, (uplink, downlink): (u64, u64)) -> bool {
 impl Counter {
     fn new(rule: Urr, now: Time) -> Self {
         let zero = (0, 0);
-        let passed = rule.threshold_passed.unwrap_or_default();
-        let passed = (passed.uplink.unwrap_or(0), passed.downlink.unwrap_or(0));
+        let (threshold_from, quota_from) =
+            (from(rule.threshold_since), from(rule.quota_since.unwrap_or_default()));
         Self {
             rule,
             uplink: 0,
@@ -73,21 +79,20 @@ impl Counter {
             first: None,
             last: None,
             active: (Duration::ZERO, now),
-            threshold_from: zero,
-            passed,
-            quota_from: zero,
+            threshold_from,
+            quota_from,
             is_exhausted: false,
             start_told: false,
             is_named: true,
         }
     }
 
-    fn since(&self, (uplink, downlink): (u64, u64)) -> (u64, u64) {
-        (self.uplink - uplink, self.downlink - downlink)
+    const fn since(&self, (uplink, downlink): (i64, i64)) -> (i64, i64) {
+        (self.uplink.cast_signed() - uplink, self.downlink.cast_signed() - downlink)
     }
 
     const fn begin_threshold(&mut self) {
-        (self.threshold_from, self.passed) = ((self.uplink, self.downlink), (0, 0));
+        self.threshold_from = (self.uplink.cast_signed(), self.downlink.cast_signed());
     }
 
     fn counts(&self, now: Time) -> UsageCounts {
@@ -115,9 +120,10 @@ impl Counter {
         so_far + more
     }
 
-    /// Nothing passes without quota, or a PDR.
-    fn passes(&self) -> bool {
-        self.is_named && !self.rule.inactive && !self.is_used_up()
+    /// Nothing passes without quota, unless by a FAR for that which forwards, or without a PDR.
+    fn passes(&self, fars_forward: bool) -> bool {
+        let goes_on = fars_forward && self.rule.quota_far.is_some();
+        self.is_named && !self.rule.inactive && (!self.is_used_up() || goes_on)
     }
 
     fn is_used_up(&self) -> bool {
@@ -148,9 +154,7 @@ impl Counter {
         self.packets = (self.packets.0 + u64::from(uplink > 0), self.packets.1 + u64::from(downlink > 0));
         self.active = (self.active(now), now);
         (self.first, self.last) = (self.first.or(Some(now)), Some(now));
-        let since = self.since(self.threshold_from);
-        let since = (since.0 + self.passed.0, since.1 + self.passed.1);
-        if reaches(self.rule.volume_threshold.unwrap_or_default(), since) {
+        if reaches(self.rule.volume_threshold.unwrap_or_default(), self.since(self.threshold_from)) {
             self.begin_threshold();
             causes.push(UsageCause::VolumeThreshold);
         }
@@ -165,8 +169,12 @@ impl Counter {
         let goes_on =
             self.rule.inactivity_detection_time_s.is_some() && rule.inactivity_detection_time_s.is_some();
         self.active = (if goes_on { self.active(now) } else { Duration::ZERO }, now);
+        if self.rule.volume_threshold != rule.volume_threshold {
+            self.threshold_from = from(rule.threshold_since);
+        }
         if self.rule.quota_grant != rule.quota_grant {
-            self.quota_from = (self.uplink, self.downlink);
+            let here = (self.uplink.cast_signed(), self.downlink.cast_signed());
+            self.quota_from = rule.quota_since.map_or(here, from);
             self.is_exhausted = false;
         }
         self.start_told &= self.rule.starts_awaited == rule.starts_awaited;
@@ -238,7 +246,7 @@ impl Plane {
         let counters = self.sessions.get_mut(&session).into_iter().flat_map(BTreeMap::values_mut);
         let counted = &mut self.counted;
         let told = counters.flat_map(|counter| {
-            let causes = if counter.passes() {
+            let causes = if counter.passes(self.quota_fars_forward) {
                 let total = counted.entry(counter.rule.id).or_default();
                 *total = (total.0 + bytes.0, total.1 + bytes.1);
                 counter.count(bytes, now)
@@ -290,6 +298,7 @@ impl Plane {
     pub fn reborn(&self) -> Self {
         Self {
             epoch: self.epoch + 1,
+            quota_fars_forward: self.quota_fars_forward,
             sessions: BTreeMap::new(),
             counted: self.told.clone(),
             asked: self.asked,

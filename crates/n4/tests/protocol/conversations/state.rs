@@ -3,7 +3,7 @@
 use crate::common::Lab;
 use dplink::Desired;
 use pfcp::Message;
-use rules::Seid;
+use rules::{Seid, Since};
 use session::{AssociationRecord, PfdRecord, SessionRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ impl State {
                 // What is left of quotas and thresholds, and how often traffic stopped, follows from what was used.
                 Arc::make_mut(&mut desired.rules).urrs.iter_mut().for_each(|urr| {
                     (urr.volume_quota, urr.volume_threshold, urr.quota_grant) = (None, None, 0);
-                    (urr.starts_awaited, urr.threshold_passed) = (0, None);
+                    (urr.starts_awaited, urr.threshold_since, urr.quota_since) = (0, Since::default(), None);
                 });
             }
             all
