@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::wanted::Wanted;
 use machine::Time;
 use session::AssociationRecord;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -34,8 +34,10 @@ impl Peers {
         (leaves_ms, since_1900_ms): (Option<u64>, u64),
     ) -> Self {
         let leaves_ms = leaves_ms.filter(|until_ms| *until_ms > since_1900_ms);
-        let mut wanted: Vec<Wanted> =
-            config.associate.iter().copied().map(Wanted::of_configuration).collect();
+        // One that is named twice is asked once.
+        let mut named = BTreeSet::new();
+        let once = config.associate.iter().copied().filter(|address| named.insert(*address));
+        let mut wanted: Vec<Wanted> = once.map(Wanted::of_configuration).collect();
         for address in forgotten.into_iter().filter(|address| config.allows(address.ip())) {
             if wanted.iter().all(|known| known.address != address) {
                 wanted.push(Wanted::forgotten(address, config));

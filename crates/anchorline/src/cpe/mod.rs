@@ -41,6 +41,9 @@ const TUNNELS_PER_SESSION: usize = 4;
 
 /// Room for requests that come while one batch of others is done; the system may grant less.
 const RECEIVE_BUFFER: usize = 4 << 20;
+/// More than the kernel keeps for a host on the link that does not say where it is (net.ipv4.neigh.*.unres_qlen_bytes), so that such
+/// hosts leave room for others.
+const SEND_BUFFER: usize = 4 << 20;
 
 /// Runs until told to stop.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -113,6 +116,8 @@ async fn bind(listen: SocketAddr) -> anyhow::Result<UdpSocket> {
     // Beyond the system's limit, if this process may; what is not granted it does without.
     let _ = setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER)
         .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER));
+    let _ = setsockopt(&socket, sockopt::SndBufForce, &SEND_BUFFER)
+        .or_else(|_| setsockopt(&socket, sockopt::SndBuf, &SEND_BUFFER));
     Ok(socket)
 }
 

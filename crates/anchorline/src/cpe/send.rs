@@ -6,13 +6,19 @@ use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+use tokio::time::{Instant, timeout_at};
 
 /// The kernel takes so many as one (UDP_MAX_SEGMENTS of its older versions).
 const TOGETHER: usize = 64;
 /// Longer ones go alone: a segment must fit the path's packets.
 const SEGMENT: usize = 1_200;
+
+/// So long room is waited for, by all that is sent together: what finds none by then is lost, as on any way, and whoever asks for it asks
+/// again. A host that is not there may hold what is for it for seconds, and nobody else is to wait for that.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// A datagram and where it goes.
 pub(super) type Datagram = (SocketAddr, Vec<u8>);
@@ -21,13 +27,17 @@ pub(super) type Datagram = (SocketAddr, Vec<u8>);
 pub(super) async fn send_all(sockets: &Sockets, datagrams: &mut Vec<Datagram>) {
     // One after the other would be told apart by their numbers, not by their order; which address comes first is nobody's concern.
     datagrams.sort_by_key(|(to, _)| *to);
+    let (until, mut lost) = (Instant::now() + PATIENCE, 0);
     for run in datagrams.chunk_by(|one, next| one.0 == next.0 && one.1.len() == next.1.len()) {
         let Some(socket) = run.first().map(|(to, _)| sockets.towards(*to)) else { continue };
         for part in run.chunks(TOGETHER) {
             if !send_together(socket, part) {
-                send_each(socket, part).await;
+                lost += send_each(socket, part, until).await;
             }
         }
+    }
+    if lost > 0 {
+        tracing::warn!("{lost} datagrams were not sent: there has been no room for {PATIENCE:?}");
     }
     datagrams.clear();
 }
@@ -47,22 +57,26 @@ fn send_together(socket: &UdpSocket, datagrams: &[Datagram]) -> bool {
     socket.try_io(Interest::WRITABLE, send).is_ok()
 }
 
-async fn send_each(socket: &UdpSocket, datagrams: &[Datagram]) {
+/// How many there was no room for.
+async fn send_each(socket: &UdpSocket, datagrams: &[Datagram], until: Instant) -> usize {
+    let mut lost = 0;
     for (to, bytes) in datagrams {
         // Nearly always there is room at once.
         if socket.try_send_to(bytes, *to).is_ok() {
             continue;
         }
-        if let Err(error) = socket.send_to(bytes, *to).await {
-            tracing::warn!("a datagram to {to} was not sent: {error}");
+        match timeout_at(until, socket.send_to(bytes, *to)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!("a datagram to {to} was not sent: {error}"),
+            Err(_) => lost += 1,
         }
     }
+    lost
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use tokio::time::timeout;
 
     async fn received(socket: &UdpSocket, datagrams: usize) -> Vec<Vec<u8>> {

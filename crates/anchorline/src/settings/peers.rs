@@ -23,14 +23,34 @@ impl TryFrom<String> for Peer {
     }
 }
 
-/// Who is asked to associate is somebody else: the node would wait for itself for ever.
+/// Who is asked to associate is one host, named once, and somebody else: the node would wait for itself for ever.
 pub(super) fn asked(peers: Vec<Spanned<Peer>>, served: &[SocketAddr]) -> Result<Vec<SocketAddr>, Refusal> {
-    match peers.iter().find(|peer| served.contains(&peer.get_ref().0)) {
-        Some(own) => {
-            Err(Refusal::of(own, "PFCP is served there by this node itself: name a control plane's address"))
+    let mut asked: Vec<SocketAddr> = Vec::with_capacity(peers.len());
+    for peer in peers {
+        let address = peer.get_ref().0;
+        if served.contains(&address) {
+            let message = "PFCP is served there by this node itself: name a control plane's address";
+            return Err(Refusal::of(&peer, message));
         }
-        None => Ok(peers.into_iter().map(|peer| peer.into_inner().0).collect()),
+        if is_of_no_host(address) {
+            return Err(Refusal::of(&peer, format!("at {address} there is no control plane to be asked")));
+        }
+        let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+        if asked.contains(&address) {
+            return Err(Refusal::of(
+                &peer,
+                format!("{address} is named twice: a control plane is asked once"),
+            ));
+        }
+        asked.push(address);
     }
+    Ok(asked)
+}
+
+fn is_of_no_host(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    ip.is_unspecified() || ip.is_multicast() || is_broadcast || address.port() == 0
 }
 
 /// Whom PFCP is spoken with: everybody, where nobody is named.
@@ -106,6 +126,26 @@ mod tests {
             let expected =
                 format!("line {line}: associate = [\"10.40.0.3\", \"{own}\"]: PFCP is served there");
             assert!(refused.contains(&expected), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_control_plane_is_one_host_that_is_named_once() {
+        let refused = |value: &str| {
+            let text = EXAMPLE.replace("associate = []", &format!("associate = {value}"));
+            config::parse(&text, check).map_err(|error| error.to_string()).err().unwrap_or_default()
+        };
+        for (value, why) in [
+            ("[\"10.40.0.3\", \"10.40.0.3\"]", "10.40.0.3:8805 is named twice"),
+            ("[\"10.40.0.3\", \"10.40.0.3:8805\"]", "10.40.0.3:8805 is named twice"),
+            ("[\"10.40.0.3\", \"::ffff:10.40.0.3\"]", "10.40.0.3:8805 is named twice"),
+            ("[\"0.0.0.0\"]", "at 0.0.0.0:8805 there is no control plane"),
+            ("[\"255.255.255.255\"]", "there is no control plane"),
+            ("[\"224.0.0.1\"]", "there is no control plane"),
+            ("[\"[ff02::1]:8805\"]", "there is no control plane"),
+            ("[\"10.40.0.3:0\"]", "at 10.40.0.3:0 there is no control plane"),
+        ] {
+            assert!(refused(value).contains(why), "{value}: {}", refused(value));
         }
     }
 

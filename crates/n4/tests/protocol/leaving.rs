@@ -105,6 +105,19 @@ fn nobody_is_asked_to_associate_while_leave_is_taken() {
     assert_eq!(asked(&lab), [at(OTHER), at(SMF)].into(), "who is wanted is asked again");
 }
 
+#[test]
+fn who_is_named_twice_is_asked_once() {
+    let mut lab = Lab::new(Config { associate: vec![at(SMF), at(OTHER), at(SMF)], ..config() });
+    lab.pass(Duration::from_secs(1));
+    let asked = |lab: &Lab, whom| {
+        let is_asked = |(to, message): &&(_, Message)| {
+            *to == at(whom) && matches!(message.body, Body::AssociationSetupRequest(_))
+        };
+        lab.sent.iter().filter(is_asked).count()
+    };
+    assert_eq!([SMF, OTHER].map(|whom| asked(&lab, whom)), [1, 1]);
+}
+
 /// It is associated for its part.
 #[test]
 fn who_answers_that_it_associates_is_asked_to_release_us() {
