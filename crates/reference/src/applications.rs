@@ -8,7 +8,8 @@
 //! * Where a session's packets pass another one of this node, too, because it has tunnels alone and one leads back here, its flows are
 //!   its own.
 //! * TCP and UDP wait until they say something (`inspection.rs`); all else is known with its first packet, by address, protocol and
-//!   DSCP, and so is what cannot wait: more than 256 flows of a session. 32 packets, and they wait no longer.
+//!   DSCP, and so is what cannot wait: more than 256 flows of a session. 32 packets, and
+//!   two more for each that says something, and they wait no longer.
 //! * A packet of a flow that waits goes by the first PDR that matches and asks for no application, or where there is none, by the first
 //!   that asks for any. Gates, rates and quotas are those of that PDR, as is what QoS enforcement drops. Where that PDR stops it, it may
 //!   go another way (`handshake.rs`).
@@ -315,8 +316,10 @@ impl Reference {
     fn look(&mut self, name: &FlowName, arrival: &Arrival) -> Option<Said> {
         let waiter = self.flow(name).waiter.as_mut()?;
         waiter.packets += 1;
-        let told = waiter.inspection.look(arrival, name.ports.1.unwrap_or(0));
-        told.or_else(|| (waiter.packets >= PACKETS_MAX).then(Said::default))
+        let port = name.ports.1.unwrap_or(0);
+        let is_last = waiter.packets >= PACKETS_MAX + 2 * waiter.inspection.packets();
+        let told = waiter.inspection.look(arrival, port);
+        told.or_else(|| is_last.then(|| waiter.inspection.conclude(port)))
     }
 
     /// The packet of a flow that waits goes on.

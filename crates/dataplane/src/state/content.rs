@@ -19,8 +19,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Packets of both directions after which a flow that says nothing is left alone.
+/// Packets of both directions after which a flow that says nothing is left alone...
 const PACKETS_MAX: u16 = 32;
+/// ... and so many more for each in which it has said something, and what answers that.
+const WITH_EACH: u16 = 2;
 
 /// What is kept of flows and servers.
 pub(crate) struct Memory {
@@ -154,10 +156,15 @@ impl Content {
         let Memory { waiting, learner } = memory;
         let Waiter { packets, inspection, .. } = waiting.get(ticket)?;
         *packets += 1;
-        let is_last = *packets >= PACKETS_MAX;
+        let is_last = *packets >= PACKETS_MAX + WITH_EACH * u16::from(inspection.packets());
+        let verdict = view.inspect(inspection);
+        let is_open = verdict == Verdict::More;
+        if is_open && !is_last {
+            return None;
+        }
+        let verdict = if is_open { inspection.conclude() } else { verdict };
         let name;
-        let facts = match view.inspect(inspection) {
-            Verdict::More if !is_last => return None,
+        let facts = match verdict {
             Verdict::Seen(Seen::Dns(message)) => {
                 name = message.name();
                 view.facts_of(Some(&name))

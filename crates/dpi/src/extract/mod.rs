@@ -2,7 +2,7 @@
 //!
 //! A flow that is not classified yet has an [`Inspection`], which takes its packets one after the other and says at each
 //! what it found, that it needs more, or that there is nothing to be found. It copies only what one packet does not tell,
-//! is bounded in bytes ([`BYTES_MAX`]) and packets ([`PACKETS_MAX`]), and allocates nothing. [`Pool`] keeps a bounded
+//! is bounded in bytes ([`BYTES_MAX`]) and packets ([`SEGMENTS_MAX`], [`DATAGRAMS_MAX`]), and allocates nothing. [`Pool`] keeps a bounded
 //! number of them.
 //!
 //! | found | how | bounds |
@@ -42,8 +42,10 @@ use assembly::Assembly;
 
 /// Most bytes at the beginning of a flow that are looked at. Browsers' ClientHellos are of 500 to 2,300 bytes.
 pub const BYTES_MAX: usize = 4_096;
-/// Most packets with something in them that are looked at.
-pub const PACKETS_MAX: u8 = 16;
+/// Most segments of a stream with something in them that are looked at: whoever cuts a request smaller has a reason to.
+pub const SEGMENTS_MAX: u8 = 64;
+/// Most datagrams, which may take decryption.
+pub const DATAGRAMS_MAX: u8 = 16;
 
 /// The port of HTTP/3 (RFC 9114 3.1).
 const QUIC: u16 = 443;
@@ -233,7 +235,7 @@ impl Inspection {
         if payload.is_empty() || !self.assembly.is_empty() {
             return;
         }
-        self.count();
+        self.count(SEGMENTS_MAX);
         self.is_early = self.assembly.insert(0, payload).is_ok();
     }
 
@@ -313,7 +315,7 @@ impl Inspection {
             // Nobody has seen the server take it.
             self.assembly.clear();
         }
-        let last = self.count();
+        let last = self.count(SEGMENTS_MAX);
         let base = *self.base.get_or_insert(sequence);
         let Some((offset, fresh)) = place(sequence.wrapping_sub(base), payload) else {
             return self.none_yet(last);
@@ -338,7 +340,7 @@ impl Inspection {
     /// nothing that is looked for is passed over, too, as it is by them: a client may say it before what it wants, and it may
     /// try versions nobody has.
     pub fn datagram<'a>(&'a mut self, datagram: Datagram<'a>) -> Verdict<'a> {
-        let last = self.count();
+        let last = self.count(DATAGRAMS_MAX);
         let is_of_quic = datagram.server_port == QUIC;
         match self.look_at_datagram(datagram, last) {
             Verdict::Unknown(Unknown::Unrecognised) if is_of_quic => or_bounds(Verdict::More, last),
@@ -387,14 +389,28 @@ impl Inspection {
     /// Looks at the frames of a QUIC packet that somebody else decrypted.
     #[doc(hidden)]
     pub fn frames<'a>(&'a mut self, plain: &[u8]) -> Verdict<'a> {
-        let last = self.count();
+        let last = self.count(DATAGRAMS_MAX);
         or_bounds(quic::look_at_frames(&mut self.assembly, plain, last), last)
     }
 
-    /// Counts a packet; whether it is the last that is looked at.
-    fn count(&mut self) -> bool {
+    /// Counts a packet; whether it is the last of so many that are looked at.
+    fn count(&mut self, most: u8) -> bool {
         self.packets = self.packets.saturating_add(1);
-        self.packets >= PACKETS_MAX
+        self.packets >= most
+    }
+
+    /// Packets that had something in them.
+    pub const fn packets(&self) -> u8 {
+        self.packets
+    }
+
+    /// What is known of a stream of which nothing more is looked at.
+    pub fn conclude(&mut self) -> Verdict<'_> {
+        let is_stream = self.connection.is_none() && !self.is_early && self.assembly.length() > 0;
+        match is_stream {
+            true => or_bounds(look_at_assembled(&mut self.assembly, (self.is_to_resolver, true)), true),
+            false => Verdict::Unknown(Unknown::Bounds),
+        }
     }
 
     fn none_yet(&self, last: bool) -> Verdict<'static> {

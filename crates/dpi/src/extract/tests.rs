@@ -12,16 +12,33 @@ fn host_of(verdict: &Verdict<'_>) -> Option<String> {
 }
 
 #[test]
-fn a_stream_in_one_byte_segments_is_given_up() {
-    let mut inspection = Inspection::new();
-    for (place, byte) in REQUEST.iter().enumerate() {
-        let verdict = inspection.segment(place as u32, std::slice::from_ref(byte));
-        if place as u8 + 1 < PACKETS_MAX {
-            assert_eq!(verdict, Verdict::More, "{place}");
-        } else {
-            assert_eq!(verdict, Verdict::Unknown(Unknown::Bounds));
-            return;
+fn a_stream_in_one_byte_segments_is_followed_so_far_and_given_up() {
+    let told = |stream: &[u8]| {
+        let mut inspection = Inspection::new();
+        for (place, byte) in stream.iter().enumerate() {
+            match inspection.segment(place as u32, std::slice::from_ref(byte)) {
+                Verdict::More => {}
+                verdict => return (place + 1, host_of(&verdict)),
+            }
         }
+        panic!("more than {}", stream.len());
+    };
+    assert_eq!(told(REQUEST), (REQUEST.len() - 2, Some("a.example".to_owned())));
+    let long = [b"GET /a HTTP/1.1\r\nUser-Agent: ", &[b'x'; 40][..], b"\r\nHost: a.example\r\n\r\n"].concat();
+    assert_eq!(told(&long), (usize::from(SEGMENTS_MAX), None));
+}
+
+/// A flow that waits no longer is of what it has said so far: a name that stands in the ClientHello's first octets is enough.
+#[test]
+fn what_has_come_of_a_stream_is_what_is_known_in_the_end() {
+    let hello = in_records(&tls::hello_sample("a.example"), 1_000);
+    for (stream, cut) in [(&hello[..], hello.len() - 1), (REQUEST, REQUEST.len() - 3)] {
+        let mut inspection = Inspection::new();
+        assert_eq!(host_of(&inspection.conclude()), None, "nothing has come");
+        assert_eq!(inspection.segment(1, &stream[..cut]), Verdict::More);
+        assert_eq!(inspection.packets(), 1);
+        let told = host_of(&inspection.conclude());
+        assert_eq!(told.as_deref(), if stream == REQUEST { None } else { Some("a.example") });
     }
 }
 

@@ -14,6 +14,9 @@ use arrayvec::ArrayVec;
 use rustc_hash::FxHashMap;
 use std::net::IpAddr;
 
+/// Behind it a target identifies a fragment.
+const FRAGMENT: u8 = b'#';
+
 /// What a flow's rule makes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Outcome {
@@ -89,18 +92,21 @@ impl Classifier {
 
     /// The place of that rule in [`Classifier::outcomes`].
     pub fn rank(&self, facts: &Facts<'_>) -> Option<usize> {
-        match facts.path.is_some_and(dots::are_in) {
+        match facts.path.is_some_and(|path| dots::are_in(path) || memchr::memchr(FRAGMENT, path).is_some()) {
             false => self.rank_as_said(facts),
             true => self.rank_as_resolved(facts),
         }
     }
 
-    /// Where a server looks elsewhere than the path seems to say.
+    /// Where a server looks elsewhere than the path seems to say. What identifies a fragment of what is there is no part of it
+    /// (RFC 3986 3.5), and servers pass it over.
     #[cold]
     #[inline(never)]
     fn rank_as_resolved(&self, facts: &Facts<'_>) -> Option<usize> {
-        let path = facts.path.and_then(dots::resolve);
-        self.rank_as_said(&Facts { path: path.as_deref(), ..*facts })
+        let path = facts.path.and_then(|path| path.split(|byte| *byte == FRAGMENT).next());
+        let resolved = path.filter(|path| dots::are_in(path)).map(dots::resolve);
+        let path = resolved.as_ref().map_or(path, |resolved| resolved.as_deref());
+        self.rank_as_said(&Facts { path, ..*facts })
     }
 
     fn rank_as_said(&self, facts: &Facts<'_>) -> Option<usize> {

@@ -361,4 +361,9 @@ fn a_path_is_looked_at_as_the_server_resolves_it() {
     assert_eq!(found("/free/..%2Fpaid/a"), Some(3));
     assert_eq!(found("/paid/../free/x?a=/../b"), Some(1));
     assert_eq!(found("/free/.well-known/a..b"), Some(1));
+    // What stands behind the mark of a fragment is no part of the path, nor of the query.
+    for path in ["/paid#/../free/x", "/paid#", "/free/../paid#/../free/x"] {
+        assert_eq!(found(path), Some(2), "{path}");
+    }
+    assert_eq!(found("/free/x#/../../paid"), Some(1));
 }

@@ -6,8 +6,8 @@
 //!   stream counts. Where the beginning was not seen, what is said first is the beginning.
 //! * Of UDP: no datagram of the user's with a wrong checksum. Of RTP two packets tell, one soon behind the other, or two of RTCP.
 //! * A stream begins with a request (`request.rs`) or a ClientHello (`hello.rs`).
-//! * What is like nothing that is known ends it, but for datagrams of port 443; and so does the server's end of the connection. 16 packets
-//!   with something in them are looked at, and 4 KiB of a stream.
+//! * What is like nothing that is known ends it, but for datagrams of port 443; and so does the server's end of the connection. 64 segments
+//!   with something in them are looked at, 16 datagrams, and 4 KiB of a stream.
 
 use super::content::{Layer, Said};
 use super::hello;
@@ -25,7 +25,8 @@ pub(super) const SYN: u8 = 0x02;
 pub(super) const RST: u8 = 0x04;
 pub(super) const ACK: u8 = 0x10;
 
-const PACKETS_MAX: u32 = 16;
+const SEGMENTS_MAX: u32 = 64;
+const DATAGRAMS_MAX: u32 = 16;
 const OCTETS_MAX: usize = 4_096;
 /// Port of lookups.
 pub(super) const DNS: u16 = 53;
@@ -100,13 +101,24 @@ impl Inspection {
         let first = *self.first.get_or_insert(segment.sequence);
         let ahead = segment.sequence.wrapping_sub(first).cast_signed();
         let is_beyond = ahead >= 0 && ahead as usize >= OCTETS_MAX;
-        let is_last = self.packets >= PACKETS_MAX || is_beyond;
+        let is_last = self.packets >= SEGMENTS_MAX || is_beyond;
         if i64::from(ahead) + segment.payload.len() as i64 <= 0 {
             // All of it is from before the beginning.
             return is_last.then(Said::default);
         }
         self.put(ahead, &segment.payload);
         self.read(server_port, is_last || self.prefix().len() == OCTETS_MAX)
+    }
+
+    /// Packets that had something in them.
+    pub(super) const fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// What has come is all that is looked at.
+    pub(super) fn conclude(&self, server_port: u16) -> Said {
+        let is_stream = !self.is_early && !self.prefix().is_empty();
+        is_stream.then(|| self.read(server_port, true)).flatten().unwrap_or_default()
     }
 
     /// What the SYN carries is kept, if it is the first.
@@ -184,7 +196,7 @@ impl Inspection {
 
     fn hear_datagram(&mut self, packet: &UserPacket, server_port: u16) -> Told {
         self.packets += 1;
-        let nothing = (self.packets >= PACKETS_MAX).then(Said::default);
+        let nothing = (self.packets >= DATAGRAMS_MAX).then(Said::default);
         let payload = datagram(packet).unwrap_or_default();
         if let Some(source) = rtcp(&payload) {
             if self.controls.iter().rev().take(2).any(|before| *before == source) {

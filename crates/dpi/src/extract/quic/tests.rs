@@ -187,9 +187,9 @@ fn a_crypto_stream_that_is_no_hello_is_malformed_and_one_that_never_ends_is_boun
     assert_eq!(verdict, Verdict::Unknown(Unknown::Malformed));
     let mut inspection = Inspection::new();
     let ping = initial((Version::V1, &ID), 0, &[1]);
-    for number in 1..=crate::extract::PACKETS_MAX {
+    for number in 1..=crate::extract::DATAGRAMS_MAX {
         let verdict = inspection.datagram(Datagram { server_port: 443, payload: &ping });
-        if number < crate::extract::PACKETS_MAX {
+        if number < crate::extract::DATAGRAMS_MAX {
             assert_eq!(verdict, Verdict::More);
         } else {
             assert!(matches!(verdict, Verdict::Seen(Seen::Quic { hello: None, .. })));
