@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use dpi::extract::{Inspection, PACKETS_MAX, Seen, Verdict, later_request};
+use dpi::extract::{Inspection, SEGMENTS_MAX, Seen, Verdict, later_request};
 use std::net::Ipv6Addr;
 
 /// Each segment: two bytes of sequence number, one of length.
@@ -34,7 +34,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut looked = 0;
     for (sequence, payload) in [(0, whole)].into_iter().chain(segments(pieces)) {
         looked += u8::from(!payload.is_empty());
-        assert!(looked <= PACKETS_MAX);
+        assert!(looked <= SEGMENTS_MAX);
         match inspection.segment(sequence, payload) {
             Verdict::More => {}
             Verdict::Seen(seen) => {

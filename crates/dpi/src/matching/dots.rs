@@ -10,7 +10,7 @@ pub(super) type Resolved = ArrayVec<u8, BYTES_MAX>;
 
 /// Whether a path has such a segment, as hardly any has.
 #[inline]
-pub(super) fn are_in(path: &[u8]) -> bool {
+pub(crate) fn are_in(path: &[u8]) -> bool {
     let (path, _) = split_query(path);
     let begins = |at: usize| {
         let (before, behind) = path.split_at_checked(at).unwrap_or_default();

@@ -32,7 +32,7 @@
 mod check;
 mod classifier;
 mod compile;
-mod dots;
+pub(crate) mod dots;
 mod groups;
 mod lead;
 mod literals;

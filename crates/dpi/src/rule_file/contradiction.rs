@@ -6,6 +6,7 @@ use crate::matching::{Conditions, Layer};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const SCTP: u8 = 132;
 
 /// Over what a layer is looked for.
 const fn carriers(layer: Layer) -> &'static [u8] {
@@ -60,7 +61,7 @@ fn with_layers(when: &Conditions) -> [Option<What>; 2] {
     ]
 }
 
-fn with_protocol(when: &Conditions, protocol: u8) -> [Option<What>; 3] {
+fn with_protocol(when: &Conditions, protocol: u8) -> [Option<What>; 4] {
     let one = format!("protocol={}", protocol_name(protocol));
     let against = |other: String, why: String| What::Contradiction { one: one.clone(), other, why };
     let is_over = |layer: &Layer| carriers(*layer).contains(&protocol);
@@ -76,7 +77,9 @@ fn with_protocol(when: &Conditions, protocol: u8) -> [Option<What>; 3] {
     let path = path.map(|path| against(path.to_owned(), "requests in the clear are over tcp".to_owned()));
     let hello = hello(when).filter(|_| ![TCP, UDP].contains(&protocol));
     let hello = hello.map(|hello| against(hello.to_owned(), "a ClientHello is over tcp or udp".to_owned()));
-    [layers, path, hello]
+    let ports = !when.ports.is_empty() && ![TCP, UDP, SCTP].contains(&protocol);
+    let ports = ports.then(|| against("port".to_owned(), "only tcp, udp and sctp have ports".to_owned()));
+    [layers, path, hello, ports]
 }
 
 fn names(layers: &[Layer], between: &str) -> String {

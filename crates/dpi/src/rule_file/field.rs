@@ -1,7 +1,7 @@
 //! Keys and values of a rule.
 
 use super::error::{Mistakes, What, Why};
-use crate::matching::{Conditions, Layer, PortRange, Rule, behind_scheme};
+use crate::matching::{Conditions, Layer, PathPattern, PortRange, Rule, behind_scheme, dots};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -96,9 +96,7 @@ impl Fields {
             "host" => {
                 value.parse().map(|host| when.hosts.push(host)).map_err(|why| refuse(Why::Pattern(why)))
             }
-            "path" => {
-                value.parse().map(|path| when.paths.push(path)).map_err(|why| refuse(Why::Pattern(why)))
-            }
+            "path" => path(value).map(|path| when.paths.push(path)).map_err(refuse),
             "url" => self.url(value),
             "host-regex" => once(&mut when.host_regex, key, value.to_owned()),
             "url-regex" => once(&mut when.url_regex, key, value.to_owned()),
@@ -130,12 +128,12 @@ impl Fields {
             return Err(refuse(Why::Allowed("a URL begins with a host; path= is for paths of any host")));
         }
         let at = plain.find('/').ok_or_else(|| refuse(Why::Allowed("a host, then a path: a.example/b*")))?;
-        let (host, path) = plain.split_at_checked(at).unwrap_or_default();
-        if host.ends_with(':') && path.starts_with("//") {
+        let (host, of_it) = plain.split_at_checked(at).unwrap_or_default();
+        if host.ends_with(':') && of_it.starts_with("//") {
             return Err(refuse(Why::Allowed("it begins with http:// or https://, or with a host")));
         }
         self.when.hosts.push(host.parse().map_err(|why| refuse(Why::Pattern(why)))?);
-        self.when.paths.push(path.parse().map_err(|why| refuse(Why::Pattern(why)))?);
+        self.when.paths.push(path(of_it).map_err(refuse)?);
         Ok(())
     }
 
@@ -230,6 +228,14 @@ fn protocol(value: &str) -> Result<u8, Why> {
 
 fn layer(value: &str) -> Result<Layer, Why> {
     value.parse().map_err(|()| Why::Allowed("http, http2, tls, quic, dns, stun or rtp"))
+}
+
+/// Requests' paths are asked as servers resolve them, and never have such a segment.
+fn path(value: &str) -> Result<PathPattern, Why> {
+    match dots::are_in(value.as_bytes()) {
+        true => Err(Why::Allowed("segments of one dot or two are resolved before: write what is left of it")),
+        false => value.parse().map_err(Why::Pattern),
+    }
 }
 
 /// A name as IANA has it. Those of other octets are values that nobody understands (RFC 8701).

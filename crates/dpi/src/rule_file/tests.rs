@@ -59,6 +59,18 @@ fn every_mistake_is_told_with_its_line() {
         ("id=1 host=", "\"host\" needs a value: host=..."),
         ("id=1 url=a.example", "url \"a.example\": a host, then a path: a.example/b*"),
         ("id=1 url=/b", "url \"/b\": a URL begins with a host; path= is for paths of any host"),
+        (
+            "id=1 path=/a/../b",
+            "path \"/a/../b\": segments of one dot or two are resolved before: write what is left of it",
+        ),
+        (
+            "id=1 path=/a/%2e%2E/*",
+            "path \"/a/%2e%2E/*\": segments of one dot or two are resolved before: write what is left of it",
+        ),
+        (
+            "id=1 url=a.example/./b",
+            "url \"a.example/./b\": segments of one dot or two are resolved before: write what is left of it",
+        ),
         ("id=1 host=a.example.", "host \"a.example.\": a name stands without its last dot"),
         (
             "id=1 host=bücher.example",
@@ -126,9 +138,12 @@ fn what_no_flow_can_be_is_refused_with_what_contradicts_what() {
         ("protocol=udp layer=http", "protocol=udp", "layer=http", "http is over tcp"),
         ("protocol=tcp layer=quic,rtp", "protocol=tcp", "layer=quic,rtp", "quic or rtp is over udp"),
         ("protocol=132 layer=tls,quic", "protocol=sctp", "layer=tls,quic", "tls or quic is over tcp or udp"),
+        ("protocol=icmp port=80", "protocol=icmp", "port", "only tcp, udp and sctp have ports"),
         ("protocol=udp path=/b", "protocol=udp", "a path", "requests in the clear are over tcp"),
     ]);
-    for right in ["path=/b layer=tls,http", "protocol=tcp layer=dns", "path=/b protocol=tcp"] {
+    for right in
+        ["path=/b layer=tls,http", "protocol=tcp layer=dns", "path=/b protocol=tcp", "port=5 protocol=sctp"]
+    {
         assert_eq!(refused(right), "", "{right}");
     }
     assert_eq!(refused("path=/b layer=tls,htp").lines().count(), 1, "who knows what it should be");
