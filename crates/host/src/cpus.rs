@@ -63,6 +63,9 @@ impl FromStr for CpuSet {
             let (Some(first), Some(last)) = (number(first), number(last)) else {
                 return Err(format!("CPUs are written like 0-3,8, not {text:?}"));
             };
+            if first > last {
+                return Err(format!("CPUs are written like 0-3,8, the lower first, not {text:?}"));
+            }
             cpus.extend(first..=last);
         }
         Ok(Self(cpus))

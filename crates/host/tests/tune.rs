@@ -472,3 +472,37 @@ proptest! {
         prop_assert_eq!(fake.files, before);
     }
 }
+
+/// Whoever is killed while pages are reserved leaves some of them, and these are taken back, too.
+#[test]
+fn pages_of_a_write_that_was_cut_short_are_given_back() {
+    const PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let made = servers::epyc();
+    made.file(PAGES, "4");
+    for (now, is_ours) in [("5", true), ("11", true), ("12", true), ("4", false), ("3", false), ("13", false)]
+    {
+        let mut plan = planned(&made, None, &Options::default());
+        plan.steps = vec![write(PAGES.to_owned(), "4\n".to_owned(), "12".to_owned())];
+        let mut fake = Fake::of(&made, &plan);
+        let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
+        fake.files.insert(PAGES.to_owned(), format!("{now}\n"));
+        let undone = undo(&applied.undo, &mut fake);
+        assert_eq!(fake.files[PAGES] == "4\n", is_ours || now == "4", "{now}: {undone:?}");
+        assert_eq!(undone.left.is_empty(), is_ours || now == "4", "{now}: {undone:?}");
+    }
+}
+
+/// Where nothing can be written, nothing was changed, and nothing is left to be undone.
+#[test]
+fn what_could_not_be_written_need_not_be_undone() {
+    const PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let made = servers::epyc();
+    made.file(PAGES, "4");
+    let mut plan = planned(&made, None, &Options::default());
+    plan.steps = vec![write(PAGES.to_owned(), "4\n".to_owned(), "12".to_owned())];
+    let mut fake = Fake::of(&made, &plan);
+    fake.stubborn.push(PAGES.to_owned());
+    let failure = apply(&plan, &mut fake, |_| Ok(())).unwrap_err();
+    assert!(failure.remaining.is_empty() && failure.not_undone.is_empty(), "{failure:?}");
+    assert!(failure.to_string().ends_with("; nothing else was changed"), "{failure}");
+}

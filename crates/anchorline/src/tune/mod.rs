@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["dry_run", "apply"])]
     undo: bool,
     /// CPUs of the workers, such as 2-5; those of the configuration, else the isolated ones, unless named.
-    #[arg(long, value_name = "CPUS")]
+    #[arg(long, value_name = "CPUS", value_parser = workers)]
     workers: Option<CpuSet>,
     /// Huge pages wanted, in MiB; the configuration's memory_mb, unless named.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
@@ -33,6 +33,15 @@ pub(crate) struct Args {
     /// Print the steps of the plan as one JSON array, and change nothing.
     #[arg(long, conflicts_with_all = ["apply", "undo"])]
     json: bool,
+}
+
+fn workers(text: &str) -> Result<CpuSet, String> {
+    let cpus: CpuSet = text.parse()?;
+    if cpus.is_empty() {
+        Err("no CPU is named; leave it out for the configuration's".to_owned())
+    } else {
+        Ok(cpus)
+    }
 }
 
 /// Plans, and does what it is told.
@@ -236,9 +245,15 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused() {
         let folder = machine();
-        for words in
-            [["--apply", "--undo"], ["--apply", "--dry-run"], ["--apply", "--json"], ["--workers", "a-b"]]
-        {
+        for words in [
+            ["--apply", "--undo"],
+            ["--apply", "--dry-run"],
+            ["--apply", "--json"],
+            ["--workers", "a-b"],
+            ["--workers", "1-0"],
+            ["--workers", ""],
+            ["--workers", ","],
+        ] {
             assert!(tune(folder.path(), &words).is_err(), "{words:?}");
         }
     }

@@ -66,8 +66,10 @@ pub struct Applied {
 
 /// A step that failed. All before it were undone.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}: {why}; all that was changed before has been undone{}", also(.not_undone))]
+#[error("{what}: {why}; {}{}", undone(*.before), also(.not_undone))]
 pub struct Failure {
+    /// How many changes were made before.
+    pub before: usize,
     /// The file or program.
     pub what: String,
     /// As the system says it.
@@ -76,6 +78,10 @@ pub struct Failure {
     pub not_undone: Vec<String>,
     /// What of it can be tried again.
     pub remaining: Undo,
+}
+
+const fn undone(before: usize) -> &'static str {
+    if before == 0 { "nothing else was changed" } else { "all that was changed before has been undone" }
 }
 
 fn also(not_undone: &[String]) -> String {
@@ -149,5 +155,6 @@ fn fail(step: &Step, error: &io::Error, changes: &Undo, hands: &mut impl Hands) 
     // The step itself may have changed something before it failed, so it is undone too.
     let undone = roll_back(changes, hands);
     let not_undone = undone.failed.into_iter().chain(undone.left).collect();
-    Failure { what, why: error.to_string(), not_undone, remaining: undone.remaining }
+    let before = changes.len().saturating_sub(usize::from(!matches!(step, Step::Done(_))));
+    Failure { before, what, why: error.to_string(), not_undone, remaining: undone.remaining }
 }

@@ -80,7 +80,7 @@ fn standing(change: &Change, hands: &mut impl Hands) -> Standing {
     if let Some(other) = another_holder(write, hands) {
         return Standing::Left(format!("{}: the interrupt is {other}'s by now", write.path));
     }
-    match (is(&write.then), is(&write.now)) {
+    match (is(&write.then) || is_on_the_way(write, &now), is(&write.now)) {
         (true, _) => Standing::Ours,
         (false, true) => Standing::AsBefore,
         _ => Standing::Left(format!(
@@ -90,6 +90,13 @@ fn standing(change: &Change, hands: &mut impl Hands) -> Standing {
             chosen(&write.path, &now)
         )),
     }
+}
+
+/// Pages are reserved one by one, and whoever is killed meanwhile leaves some of those there were to be.
+fn is_on_the_way(write: &Write, now: &str) -> bool {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let (before, now, then) = (number(&write.now), number(now), number(&write.then));
+    write.path.ends_with("/nr_hugepages") && before < now && now < then
 }
 
 fn gone(write: &Write) -> Standing {
@@ -130,9 +137,10 @@ fn what(change: &Change) -> String {
     }
 }
 
-/// How it stands when it was tried.
+/// How it stands when it was tried. What says what it said is left alone: it may be that nothing can be written there.
 fn restored(change: &Change, hands: &mut impl Hands) -> Standing {
     let result = match change {
+        Change::Written(write) if hands.read(&write.path).is_ok_and(|now| now == write.now) => Ok(()),
         Change::Written(write) => restore(write, hands),
         Change::Ran(command) => hands.run(&command.undo),
     };
