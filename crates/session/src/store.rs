@@ -34,8 +34,8 @@ const RECORD_BYTES: usize = 512;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk, or the files on it.
-    #[error("the session database cannot be used: {0}")]
-    Database(#[from] fjall::Error),
+    #[error("the session database cannot be used: {}", in_words(.0))]
+    Database(fjall::Error),
     /// Another process has it open.
     #[error("another process uses the session database in {}", .0.display())]
     Locked(PathBuf),
@@ -53,6 +53,22 @@ pub enum StoreError {
         /// Why not.
         error: std::io::Error,
     },
+}
+
+impl From<fjall::Error> for StoreError {
+    fn from(error: fjall::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+fn in_words(error: &fjall::Error) -> String {
+    match error {
+        fjall::Error::InvalidVersion(_) => {
+            "its files are of another version, or are damaged; move the folder away, and one is made anew"
+                .to_owned()
+        }
+        other => other.to_string(),
+    }
 }
 
 /// One change of the database.

@@ -12,6 +12,9 @@ const LOOK: Duration = Duration::from_millis(200);
 /// After the time it has given, the control plane engine tells what sessions used and ends associations itself.
 const SPARE: Duration = Duration::from_secs(40);
 
+/// A control plane engine that has died is there again by then, or nobody starts it.
+const RESTART: Duration = Duration::from_secs(10);
+
 /// How long they have.
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -85,9 +88,19 @@ impl Args {
     /// Of all that are left, or of the one that was asked. Which of those that were asked had not released us in time.
     async fn until_left(&self, control: &Path, asked: &[String]) -> anyhow::Result<BTreeMap<String, u64>> {
         let end = Instant::now() + Duration::from_secs(self.grace) + SPARE;
+        let mut heard = Instant::now();
         loop {
             let Done { asked: mut left, mut unreleased, .. } =
-                control::order(control, Order::Leaving).await?;
+                match control::order(control, Order::Leaving).await {
+                    Ok(done) => done,
+                    // It may have died, and the order holds in its next life, too.
+                    Err(_) if heard.elapsed() < RESTART => {
+                        sleep(LOOK).await;
+                        continue;
+                    }
+                    Err(error) => return Err(error.context("the order is given, and stays in force")),
+                };
+            heard = Instant::now();
             left.retain(|left| self.peer.is_none() || asked.contains(left));
             if left.is_empty() {
                 unreleased.retain(|peer, _| asked.contains(peer));
@@ -178,6 +191,31 @@ mod tests {
             }
             let nobody = said(Some("nobody"), false, false).await.unwrap_err().to_string();
             assert!(nobody.contains("no control plane is associated as nobody"), "{nobody}");
+        });
+    }
+
+    /// The order holds in its next life, too.
+    #[test]
+    fn a_control_plane_engine_that_dies_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cpe.sock");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let args = Args { grace: 60, peer: None, wait: true, cancel: false };
+            let reborn = async {
+                sleep(3 * LOOK).await;
+                let mut control = Control::listen(&path).unwrap();
+                let (order, answer) = control.next().await;
+                assert_eq!(order, Order::Leaving);
+                answer.send(Done { unreleased: [("smf".to_owned(), 2)].into(), ..Done::default() }).unwrap();
+                std::future::pending::<()>().await;
+            };
+            let asked = ["smf".to_owned()];
+            let left = args.until_left(&path, &asked);
+            tokio::select! {
+                left = left => assert_eq!(left.unwrap(), [("smf".to_owned(), 2)].into()),
+                () = reborn => {}
+            }
         });
     }
 }
