@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Interface {
     name: CString,
     index: libc::c_int,
+    /// Octets of the longest packet it took.
+    mtu: libc::c_int,
     /// Of the namespace that the port is in, to ask by.
     asker: OwnedFd,
     /// The driver's, if they are of AF_PACKET, which it closes with the port.
@@ -30,7 +32,8 @@ impl Interface {
         let asker = asker()?;
         let index = index(&asker, &name)?;
         let rings = if device.driver() == "net_af_packet" { rings(index) } else { Vec::new() };
-        Some(Self { name, index, asker, rings, lost: AtomicU64::new(0) })
+        let mtu = mtu(&asker, &name)?;
+        Some(Self { name, index, mtu, asker, rings, lost: AtomicU64::new(0) })
     }
 
     /// As it is now.
@@ -41,6 +44,12 @@ impl Interface {
         }
         let running = libc::IFF_UP | libc::IFF_RUNNING;
         if libc::c_int::from(flags) & running == running { LinkState::Up } else { LinkState::Down }
+    }
+
+    /// The longest packet it takes, where that is shorter than when its port was opened: AF_PACKET's driver counts longer ones as sent.
+    pub(crate) fn narrowed(&self) -> Option<u32> {
+        let now = mtu(&self.asker, &self.name).filter(|now| *now < self.mtu)?;
+        u32::try_from(now).ok()
     }
 
     /// Packets lost because nobody took them from the driver's rings.
@@ -73,6 +82,11 @@ fn ask(asker: &OwnedFd, name: &CString, what: libc::c_ulong) -> Option<libc::ifr
 fn index(asker: &OwnedFd, name: &CString) -> Option<libc::c_int> {
     // SAFETY: the kernel has written this part.
     ask(asker, name, libc::SIOCGIFINDEX).map(|request| unsafe { request.ifr_ifru.ifru_ifindex })
+}
+
+fn mtu(asker: &OwnedFd, name: &CString) -> Option<libc::c_int> {
+    // SAFETY: the kernel has written this part.
+    ask(asker, name, libc::SIOCGIFMTU).map(|request| unsafe { request.ifr_ifru.ifru_mtu })
 }
 
 fn flags(asker: &OwnedFd, name: &CString) -> Option<libc::c_short> {

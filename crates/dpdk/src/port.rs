@@ -328,6 +328,12 @@ impl PortCounter {
         self.0.stats().ok()
     }
 
+    /// Octets of the longest IP packet that its interface in the kernel takes, where somebody has shortened that since the port was opened:
+    /// longer ones are lost, and the driver counts them as sent.
+    pub fn narrowed(&self) -> Option<u32> {
+        self.0.interface.as_ref()?.narrowed()
+    }
+
     /// Whether packets get through; `None` while something else is being done about any port, and where the driver cannot say.
     pub fn link(&self) -> Option<LinkState> {
         if let Some(interface) = &self.0.interface {

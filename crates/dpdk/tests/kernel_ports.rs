@@ -67,7 +67,11 @@ fn a_port_tells_what_becomes_of_its_interface() {
         let pool = pool();
         let port = open("net_af_packet8,iface=s0", &pool);
         let counter = port.counter();
-        assert_eq!(counter.link(), Some(LinkState::Up));
+        assert_eq!((counter.link(), counter.narrowed()), (Some(LinkState::Up), None));
+        for (mtu, narrowed) in [(1_000, Some(1_000)), (1_500, None), (2_000, None)] {
+            ip(&format!("link set s0 mtu {mtu}"));
+            assert_eq!(counter.narrowed(), narrowed, "{mtu}");
+        }
         ip("link set s1 down");
         assert_eq!(counter.link(), Some(LinkState::Down), "there is no carrier");
         ip("link delete s0");

@@ -15,6 +15,8 @@ struct Watched {
     name: String,
     link: PortLink,
     is_replaced: bool,
+    /// What its interface takes, where that has become less than the port's MTU.
+    narrowed: Option<u32>,
 }
 
 /// All ports, in the order of the configuration.
@@ -44,6 +46,7 @@ impl Watch {
             if let Some(link) = counter.link() {
                 port.note(link);
             }
+            port.note_mtu(counter.narrowed());
             if port.is_replaced {
                 anyhow::bail!("port {}: its interface was made anew, and has to be opened anew", port.name);
             }
@@ -62,7 +65,25 @@ impl Watch {
 
 impl Watched {
     const fn new(name: String) -> Self {
-        Self { name, link: PortLink::Unknown, is_replaced: false }
+        Self { name, link: PortLink::Unknown, is_replaced: false, narrowed: None }
+    }
+
+    /// What its interface takes now, if that is too little; whether it was said in the log.
+    fn note_mtu(&mut self, narrowed: Option<u32>) -> bool {
+        let name = &self.name;
+        let is_news = self.narrowed != narrowed;
+        match narrowed.filter(|_| is_news) {
+            Some(mtu) => tracing::warn!(
+                "port {name}: its interface takes packets of {mtu} octets only: somebody has lowered its MTU, and longer ones are lost \
+                 uncounted"
+            ),
+            None if is_news => {
+                tracing::info!("port {name}: its interface takes packets of the port's MTU again")
+            }
+            None => {}
+        }
+        self.narrowed = narrowed;
+        is_news
     }
 
     /// Its link is like this now; what has changed is logged.
@@ -90,6 +111,13 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interface_that_takes_less_is_told_of_when_that_changes() {
+        let mut port = Watched::new("n6".to_owned());
+        let told = [None, Some(1_000), Some(1_000), Some(900), None, None].map(|mtu| port.note_mtu(mtu));
+        assert_eq!(told, [false, true, false, true, true, false]);
+    }
 
     #[test]
     fn a_port_is_as_its_interface_was_seen_last() {
