@@ -221,6 +221,16 @@ fn pdrs(pdrs: Option<Spanned<Pdrs>>, Sessions(sessions): Sessions) -> Result<usi
 /// Of a port of Ethernet: nothing is reached there by an address of ours.
 const NO_ADDRESS: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 32);
 
+/// It stands in tables, logs and metrics.
+fn port_name(name: Spanned<String>) -> Result<String, Refusal> {
+    let is_name = (1..=32).contains(&name.get_ref().len())
+        && name.get_ref().bytes().all(|letter| letter.is_ascii_graphic());
+    match is_name {
+        true => Ok(name.into_inner()),
+        false => Err(Refusal::of(&name, "the name of a port is 1 to 32 visible letters without spaces")),
+    }
+}
+
 fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
     let (interface, ethernet) = (port.interface.into(), is_ethernet(&port));
     let hash = port.hash.map(Spanned::into_inner).unwrap_or_default();
@@ -229,7 +239,7 @@ fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
     let classes = classes::check(port.class, &around)?;
     let exact_rules = exact::check(port.exact_rules, &around, &classes)?;
     Ok(PortSettings {
-        name: port.name.into_inner(),
+        name: port_name(port.name)?,
         device: port.device.into_inner().0,
         interface,
         ethernet,

@@ -26,6 +26,17 @@ fn there_is_one_worker_unless_told_otherwise() {
 }
 
 #[test]
+fn a_port_s_name_is_one_that_tables_can_show() {
+    for name in ["", "n 3", "n3\\n", "n\u{fc}3", &"n".repeat(33)] {
+        let message = error("name = \"n3\"", &format!("name = \"{name}\""));
+        assert!(
+            message.contains("1 to 32 visible letters") && message.contains("name = "),
+            "{name}: {message}"
+        );
+    }
+}
+
+#[test]
 fn idle_workers_poll_unless_told_otherwise() {
     let idle =
         |text: &str| config::parse(text, check).map(|settings| (settings.dpe.idle, settings.dpe.idle_us));
