@@ -230,12 +230,15 @@ fn layer(value: &str) -> Result<Layer, Why> {
     value.parse().map_err(|()| Why::Allowed("http, http2, tls, quic, dns, stun or rtp"))
 }
 
-/// Requests' paths are asked as servers resolve them, and never have such a segment.
+/// Requests' paths are asked as servers resolve them: they never have such a segment, and end where a fragment is named.
 fn path(value: &str) -> Result<PathPattern, Why> {
-    match dots::are_in(value.as_bytes()) {
-        true => Err(Why::Allowed("segments of one dot or two are resolved before: write what is left of it")),
-        false => value.parse().map_err(Why::Pattern),
+    if dots::are_in(value.as_bytes()) {
+        return Err(Why::Allowed("segments of one dot or two are resolved before: write what is left of it"));
     }
+    if value.contains('#') {
+        return Err(Why::Allowed("a path ends before #, which no server looks behind"));
+    }
+    value.parse().map_err(Why::Pattern)
 }
 
 /// A name as IANA has it. Those of other octets are values that nobody understands (RFC 8701).

@@ -25,8 +25,7 @@ fn a_volume_quota_is_told_at_once_and_a_new_one_lets_packets_pass() {
     assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::VOLQU));
     lab.traffic(session, (0, 200), false);
     assert_eq!(lab.in_force[&session].rules.urrs[0].quota_grant, 1);
-    let update = UpdateUrr { urr_id: 1, volume_quota: total(500), ..UpdateUrr::default() };
-    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    update(&mut lab, session, UpdateUrr { urr_id: 1, volume_quota: total(500), ..UpdateUrr::default() });
     assert_eq!(lab.in_force[&session].rules.urrs[0].quota_grant, 2);
     seconds(&mut lab, 2);
     lab.traffic(session, (0, 600), false);
@@ -45,8 +44,7 @@ fn a_quota_counts_from_the_report_before_it() {
         assert_eq!(octets(&reported(&mut lab, session)[0]), (800, 0));
         lab.traffic(session, (150, 0), false);
         tell(&mut lab, session, is_told[0]);
-        let update = UpdateUrr { urr_id: 1, volume_quota: total(500), ..UpdateUrr::default() };
-        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        update(&mut lab, session, UpdateUrr { urr_id: 1, volume_quota: total(500), ..UpdateUrr::default() });
         assert_eq!(left(&lab, session), 350);
         lab.traffic(session, (0, 340), false);
         tell(&mut lab, session, is_told[1]);
@@ -69,8 +67,11 @@ fn a_threshold_counts_from_the_report_before_it() {
         assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
         lab.traffic(session, (300, 0), false);
         tell(&mut lab, session, is_told[0]);
-        let update = UpdateUrr { urr_id: 1, volume_threshold: total(400), ..UpdateUrr::default() };
-        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        update(
+            &mut lab,
+            session,
+            UpdateUrr { urr_id: 1, volume_threshold: total(400), ..UpdateUrr::default() },
+        );
         lab.traffic(session, (0, 90), false);
         tell(&mut lab, session, is_told[1]);
         assert!(reported(&mut lab, session).is_empty(), "it is not reached");
@@ -93,8 +94,7 @@ fn a_quota_of_less_than_was_used_since_the_report_is_used_up() {
     rule.volume_quota = total(10_000);
     let (mut lab, session) = lab(vec![rule]);
     lab.traffic(session, (3_000, 0), false);
-    let update = UpdateUrr { urr_id: 1, volume_quota: total(2_000), ..UpdateUrr::default() };
-    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    update(&mut lab, session, UpdateUrr { urr_id: 1, volume_quota: total(2_000), ..UpdateUrr::default() });
     assert!(left(&lab, session) <= 0);
     lab.traffic(session, (100, 0), false);
     let report = reported(&mut lab, session).remove(0);
@@ -113,8 +113,11 @@ fn a_quota_that_comes_when_the_last_one_is_used_up_counts_from_there() {
         lab.plane.quota_fars_forward = true;
         lab.traffic(session, (3_000, 0), false);
         tell(&mut lab, session, is_told[0]);
-        let update = UpdateUrr { urr_id: 1, volume_quota: total(1_500), ..UpdateUrr::default() };
-        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        update(
+            &mut lab,
+            session,
+            UpdateUrr { urr_id: 1, volume_quota: total(1_500), ..UpdateUrr::default() },
+        );
         assert_eq!(left(&lab, session), 1_500);
         tell(&mut lab, session, is_told[1]);
         lab.traffic(session, (1_499, 0), false);
@@ -133,13 +136,17 @@ fn what_was_used_of_a_quota_that_came_late_is_not_given_again() {
     lab.plane.quota_fars_forward = true;
     lab.traffic(session, (1_000, 0), false);
     lab.traffic(session, (3_000, 0), false);
-    let update = UpdateUrr { urr_id: 1, volume_quota: total(1_500), ..UpdateUrr::default() };
-    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    update(&mut lab, session, UpdateUrr { urr_id: 1, volume_quota: total(1_500), ..UpdateUrr::default() });
     lab.interim(session, false);
     lab.traffic(session, (500, 0), false);
     lab.interim(session, false);
     lab.restart_plane();
     assert_eq!(left(&lab, session), 1_000);
+}
+
+/// The control plane changes a URR.
+fn update(lab: &mut Lab, session: Seid, update: UpdateUrr) {
+    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
 }
 
 fn tell(lab: &mut Lab, session: Seid, is_told: bool) {
@@ -164,8 +171,7 @@ fn a_time_quota_that_runs_out_stops_packets_until_the_next() {
     lab.traffic(session, (10, 0), false);
     seconds(&mut lab, 60);
     assert!(reported(&mut lab, session).is_empty());
-    let update = UpdateUrr { urr_id: 1, time_quota: Some(30), ..UpdateUrr::default() };
-    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    update(&mut lab, session, UpdateUrr { urr_id: 1, time_quota: Some(30), ..UpdateUrr::default() });
     lab.traffic(session, (10, 0), false);
     seconds(&mut lab, 30);
     assert_eq!(octets(&reported(&mut lab, session)[0]), (10, 0));
@@ -186,8 +192,7 @@ fn a_quota_has_a_far_of_its_own() {
     assert_eq!(quota(&lab), (Some(0), Some(2)));
     let none = RawIe { ie: ie::FAR_ID, value: vec![] };
     for (quota_far_id, carried, expected) in [(Some(1), vec![], Some(1)), (None, vec![none], None)] {
-        let update = UpdateUrr { urr_id: 1, quota_far_id, carried, ..UpdateUrr::default() };
-        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        update(&mut lab, session, UpdateUrr { urr_id: 1, quota_far_id, carried, ..UpdateUrr::default() });
         assert_eq!(quota(&lab).1, expected);
     }
 }
