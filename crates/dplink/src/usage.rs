@@ -31,6 +31,9 @@ pub struct UsageCounts {
     pub last_packet_age_ms: Option<u64>,
     /// How long there was traffic, up to the URR's inactivity detection time after each packet; `None` without such a time.
     pub active_ms: Option<u64>,
+    /// Which quota was in force when this was told, as [`Urr::quota_grant`](rules::Urr::quota_grant) names it; 0 where the URR asks for
+    /// nothing, and of a life that is over.
+    pub quota_grant: u32,
 }
 
 /// Why usage is told.

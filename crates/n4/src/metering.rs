@@ -229,7 +229,10 @@ impl Node {
             // Nobody will be able to ask for it.
             UsageCause::End => return session.save(),
             UsageCause::VolumeThreshold => (Triggers::VOLUME_THRESHOLD, Trigger::VOLTH),
-            UsageCause::VolumeQuota => (Triggers::VOLUME_QUOTA, Trigger::VOLQU),
+            UsageCause::VolumeQuota => {
+                usage::hear_spent(&mut record.usage, counts);
+                (Triggers::VOLUME_QUOTA, Trigger::VOLQU)
+            }
             UsageCause::DroppedDownlink => (Triggers::DROPPED_DOWNLINK, Trigger::DROTH),
             UsageCause::StartOfTraffic(start) => {
                 saves = record.rules.urrs.iter().any(|urr| urr.methods.event);

@@ -168,6 +168,11 @@ impl Asked {
         }
     }
 
+    /// The quota in force, as who gave it numbers them.
+    pub(super) const fn grant(&self) -> u32 {
+        self.grant
+    }
+
     /// Bytes until the quota is used up, or the threshold crossed, where that is of interest.
     pub(super) fn left(&self, count: &Count, with_threshold: bool) -> u64 {
         let bounds = self.threshold.iter().filter(|_| with_threshold).chain(&self.quota);

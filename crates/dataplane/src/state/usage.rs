@@ -235,6 +235,7 @@ impl Ledger {
             dropped_downlink_bytes: dropped_bytes,
             first_packet_age_ms: self.first_ns.map(age_ms),
             active_ms: active_ns.map(|active_ns| active_ns / 1_000_000),
+            quota_grant: self.asked.as_ref().map_or(0, |asked| asked.grant()),
             ..counted(self.urr, count, now_ns)
         }
     }
@@ -267,6 +268,7 @@ pub(super) fn counted(urr: UrrId, count: &Count, now_ns: u64) -> UsageCounts {
         first_packet_age_ms: None,
         last_packet_age_ms: last_age.map(|ticks| (u64::from(ticks) << Count::TICK_SHIFT) / 1_000_000),
         active_ms: None,
+        quota_grant: 0,
     }
 }
 

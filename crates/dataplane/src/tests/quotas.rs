@@ -25,10 +25,13 @@ fn a_new_quota_lets_packets_pass_again_and_the_same_one_does_not() {
     bench.put(METERED, 2, rules.clone());
     bench.settle();
     assert_eq!(pass(&mut bench), 0);
+    let former = query(&mut bench).quota_grant;
     rules.urrs[0].quota_grant += 1;
     bench.put(METERED, 3, rules);
     bench.settle();
     assert_eq!(pass(&mut bench), 2);
+    // Counts say under which they were told.
+    assert_eq!([former, query(&mut bench).quota_grant], [1, 2]);
 }
 
 /// Who gives it says from where it counts: that may be before this session came here. Each packet takes 60 bytes.

@@ -3,6 +3,7 @@
 use super::SILENCE;
 use super::due::is_held;
 use super::events;
+use super::wanted::own_grant;
 use dplink::UsageCounts;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Urr};
@@ -60,8 +61,8 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     }
     let is_more = usage.base + engines != usage.known.counts;
     usage.known.counts = usage.base + engines;
-    if std::mem::take(&mut usage.is_grant_unplaced) {
-        usage.granted.counts = usage.known.counts;
+    if usage.is_grant_unplaced && told.quota_grant == own_grant(usage, urr) {
+        (usage.is_grant_unplaced, usage.granted.counts) = (false, usage.known.counts);
     }
     usage.heard_ms = now;
     let moment = |age: u64| now.saturating_sub(age);
@@ -90,6 +91,15 @@ fn hear_active(usage: &mut UrrUsage, urr: &Urr, told: Option<u64>, now: u64) {
     usage.active_ms = told;
     if urr.inactivity_detection_time_s.is_some() {
         run(usage, urr, (more, now));
+    }
+}
+
+/// The data plane has told that quotas are used up, with its counts. They may have been given since or, where it obeyed before it said so,
+/// not yet; so it is their number that says which are.
+pub(crate) fn hear_spent(record: &mut UsageRecord, told: &[UsageCounts]) {
+    for counts in told {
+        let of_it = record.urrs.iter_mut().filter(|usage| usage.urr == counts.urr);
+        of_it.for_each(|usage| usage.spent_grant = Some(counts.quota_grant));
     }
 }
 

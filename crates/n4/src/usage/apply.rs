@@ -226,12 +226,13 @@ fn has_start(usage: &UrrUsage, urr: &Urr) -> bool {
 fn begin(usage: &mut UrrUsage, urr: &Urr, now: u64) {
     let at = Used { at_ms: now, ..usage.known };
     let (due, stops) = if has_start(usage, urr) { (Trigger::START, usage.stops) } else { (0, 0) };
-    let (base, active_ms) = (usage.base, usage.active_ms);
+    let (base, active_ms, spent_grant) = (usage.base, usage.active_ms, usage.spent_grant);
     let uses_awaited = usage.uses_awaited.wrapping_add(1);
     let events_from_ms = if at.counts == Counts::default() { 0 } else { now };
     let counted = UrrUsage {
         base,
         active_ms,
+        spent_grant,
         uses_awaited,
         events_from_ms,
         known: at,

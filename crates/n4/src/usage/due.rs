@@ -2,6 +2,7 @@
 
 use super::account::elapse;
 use super::monitoring::{self, InForce, Threshold, in_force};
+use super::wanted::own_grant;
 use super::{events, moment, ms};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
@@ -223,8 +224,11 @@ impl<'a> Look<'a> {
             self.usage.due |= Trigger::VOLTH;
         }
         let quota = in_force.volume_quota.filter(|_| self.wants(Triggers::VOLUME_QUOTA)).map(of_something);
-        let is_new = self.usage.fired & Trigger::VOLQU == 0 && !self.usage.is_grant_unplaced;
-        if is_new && quota.is_some_and(|limit| is_reached(limit, known - self.usage.granted.counts)) {
+        let usage = &self.usage;
+        // Before its place is known, only the data plane can say.
+        let is_used_up = |limit| !usage.is_grant_unplaced && is_reached(limit, known - usage.granted.counts);
+        let is_told = quota.is_some() && usage.spent_grant == Some(own_grant(usage, self.urr));
+        if usage.fired & Trigger::VOLQU == 0 && (is_told || quota.is_some_and(is_used_up)) {
             self.fire(Trigger::VOLQU);
         }
     }

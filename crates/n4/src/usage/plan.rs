@@ -2,6 +2,7 @@
 
 use super::due::{Found, Look, missed};
 use super::tell::tell;
+use super::wanted::grant;
 use super::{SILENCE, events, macs, ms};
 use crate::silence::Again;
 use machine::Clock;
@@ -130,6 +131,7 @@ pub(crate) struct Circumstances {
 /// What a trigger of the data plane means to who asked for such. Of a URR that no packets pass for, it tells of those that come.
 fn meant(usage: &UrrUsage, rule: &Urr, (wanted, trigger): (Triggers, u32)) -> u32 {
     match (trigger, usage.is_blocked) {
+        (Trigger::VOLQU, _) if usage.spent_grant != Some(grant(usage, rule)) => 0,
         (Trigger::START, _) | (_, false) => trigger * u32::from(rule.triggers.contains(wanted)),
         (Trigger::VOLQU, true) => missed(usage, rule),
         (_, true) => 0,

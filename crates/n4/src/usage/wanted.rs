@@ -57,20 +57,30 @@ fn adjusted(urr: &Urr, usage: &UrrUsage) -> Urr {
         // Who waits for the end, or counts, has to know of the beginning.
         urr.triggers = Triggers(urr.triggers.0 | Triggers::START_OF_TRAFFIC.0);
     }
+    urr.quota_grant = grant(usage, &urr);
     let in_force = in_force(usage, &urr);
     urr.volume_threshold = in_force.volume_threshold.limit;
     let threshold = urr.volume_threshold.map(|_| in_force.volume_threshold.since(usage).counts);
     urr.threshold_since = threshold.map_or(Since::default(), |counts| since(counts, usage.base));
-    urr.quota_grant |= in_force.volume_quotas * SUBSEQUENT;
     urr.volume_quota = in_force.volume_quota;
     let is_placed = urr.volume_quota.is_some() && !usage.is_grant_unplaced;
     urr.quota_since = is_placed.then(|| since(usage.granted.counts, usage.base));
     if usage.is_blocked {
         urr.volume_quota = Some(Volume { total: Some(0), ..Volume::default() });
         urr.quota_since = None;
-        urr.quota_grant |= BLOCKED;
     }
     urr
+}
+
+/// Under which number the data plane has the volume quota that it is to hold now.
+pub(super) fn grant(usage: &UrrUsage, urr: &Urr) -> u32 {
+    let blocked = if usage.is_blocked { BLOCKED } else { 0 };
+    own_grant(usage, urr) | blocked
+}
+
+/// Under which it has the URR's own, or is to have it once packets pass again.
+pub(super) fn own_grant(usage: &UrrUsage, urr: &Urr) -> u32 {
+    urr.quota_grant | in_force(usage, urr).volume_quotas * SUBSEQUENT
 }
 
 /// Where that is in counts that began at `base`: what passed before is not to pass again.

@@ -1,7 +1,9 @@
 //! Quotas: what becomes of packets when one has run out, and what is told of it.
 
-use crate::common::Lab;
+use crate::common::{Lab, Obedience, SMF};
 use crate::common::billing::*;
+use dplink::Notice;
+use n4::{Input, Output};
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
 use rules::Seid;
@@ -124,6 +126,41 @@ fn a_quota_that_comes_when_the_last_one_is_used_up_counts_from_there() {
         assert!(reported(&mut lab, session).is_empty(), "there is some left");
         lab.traffic(session, (1, 0), false);
         assert_eq!(octets(&reported(&mut lab, session)[0]), (4_500, 0));
+    }
+}
+
+/// Several workers confirm together, so one of them may tell of a quota before the others have heard of it.
+#[test]
+fn a_quota_that_is_used_up_before_it_is_confirmed_is_told_once() {
+    for (far, earlier) in [(None, false), (Some(1), false), (None, true), (Some(1), true)] {
+        let mut rule = urr(1, VOLQU);
+        (rule.volume_quota, rule.quota_far_id) = (total(1_000), far);
+        let (mut lab, session) = lab(vec![rule]);
+        lab.plane.quota_fars_forward = true;
+        lab.traffic(session, (1_000, 0), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
+        lab.obedience = Obedience::Waits;
+        let update = UpdateUrr { urr_id: 1, volume_quota: total(500), ..UpdateUrr::default() };
+        let request = SessionModificationRequest { update_urrs: vec![update], ..Default::default() };
+        lab.tell(SMF, &Message::session(session.0, 0xABCD, request));
+        if earlier {
+            // Told under the rules before, and no use of the new quota.
+            lab.plane.quota_fars_forward = true;
+            lab.traffic(session, (200, 0), false);
+            lab.interim(session, false);
+        }
+        let Some(Output::Put(desired)) = lab.orders.pop() else { panic!("no order") };
+        let removed = lab.plane.put(&desired, lab.now);
+        let (session, revision) = (desired.session, desired.revision);
+        lab.in_force.insert(session, desired);
+        lab.traffic(session, (500, 0), false);
+        lab.obedience = Obedience::Obeys;
+        lab.handle(Input::DataPath(&Notice::Applied { session, revision, removed }));
+        let before = if earlier && far.is_some() { 200 } else { 0 };
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (before + 500, 0), "{far:?}, {earlier}");
+        lab.interim(session, false);
+        seconds(&mut lab, 60);
+        assert!(reported(&mut lab, session).is_empty(), "{far:?}, {earlier}");
     }
 }
 

@@ -106,6 +106,7 @@ impl Counter {
             first_packet_age_ms: age(self.first),
             last_packet_age_ms: age(self.last),
             active_ms: self.rule.inactivity_detection_time_s.map(|_| self.active(now).as_millis() as u64),
+            quota_grant: self.rule.quota_grant,
             ..UsageCounts::default()
         }
     }
