@@ -16,6 +16,8 @@ use tokio::time::timeout;
 /// An engine that is there answers at once.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+const HUNG_UP: &str = "the data plane hung up; is it of another version, or asked by very many at once?";
+
 /// What the engine behind the socket at `path` has counted.
 pub(crate) async fn statistics(path: &Path) -> anyhow::Result<Statistics> {
     let answer = |notice| match notice {
@@ -115,7 +117,7 @@ async fn converse<T>(
     let mut question = Vec::new();
     frame::write(&Command::Hello { version: VERSION, role: Role::Observer }, &mut question)?;
     frame::write(&command, &mut question)?;
-    socket.write_all(&question).await?;
+    socket.write_all(&question).await.context(HUNG_UP)?;
     let mut reader = Reader::default();
     let mut bytes = vec![0; 65_536];
     loop {
@@ -124,8 +126,8 @@ async fn converse<T>(
                 return Ok(answer);
             }
         }
-        match socket.read(&mut bytes).await? {
-            0 => bail!("the data plane hung up; is it of another version?"),
+        match socket.read(&mut bytes).await.context(HUNG_UP)? {
+            0 => bail!(HUNG_UP),
             length => reader.extend(bytes.get(..length).unwrap_or_default()),
         }
     }

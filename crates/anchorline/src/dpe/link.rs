@@ -25,9 +25,10 @@ use std::time::Duration;
 use streams::{read, write};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
-/// Connections at once.
+/// Connections at once; for who comes besides, one that is not in control has to go.
 const CONNECTIONS_MAX: usize = 32;
 /// Commands read ahead of the engine, over all connections.
 const COMMANDS_AHEAD: usize = 1024;
@@ -51,6 +52,14 @@ type Heard = (ConnectionId, Option<Command>);
 struct Connection {
     notices: mpsc::Sender<Notice>,
     role: Option<Role>,
+    reader: AbortHandle,
+}
+
+impl Drop for Connection {
+    /// Its writer ends by itself, once all is written; nobody may ever hang up on the reader.
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
 }
 
 impl Connection {
@@ -198,17 +207,25 @@ impl Server {
     }
 
     fn accept(&mut self, stream: UnixStream) {
-        if self.connections.len() >= CONNECTIONS_MAX {
-            tracing::warn!("a connection was refused: {CONNECTIONS_MAX} are open");
-            return;
+        if self.connections.len() >= CONNECTIONS_MAX
+            && let Some(id) = self.next_to_go()
+        {
+            tracing::warn!("connection {id} was closed for another one: {CONNECTIONS_MAX} are open");
+            self.close(id);
         }
         self.last_id += 1;
         let id = self.last_id;
         let (reader, writer) = stream.into_split();
         let (notices, queue) = mpsc::channel(NOTICES_AHEAD);
-        tokio::spawn(read(id, reader, self.tell.clone()));
+        let reader = tokio::spawn(read(id, reader, self.tell.clone())).abort_handle();
         tokio::spawn(write(writer, queue));
-        self.connections.insert(id, Connection { notices, role: None });
+        self.connections.insert(id, Connection { notices, role: None, reader });
+    }
+
+    /// The oldest that has not said what it is for, or else the oldest that looks. So nobody keeps the control plane out.
+    fn next_to_go(&self) -> Option<ConnectionId> {
+        let others = self.connections.iter().filter(|(id, _)| self.in_control != Some(**id));
+        others.min_by_key(|(id, connection)| (connection.role.is_some(), **id)).map(|(id, _)| *id)
     }
 
     /// Obeys a command and those that wait behind it, up to a portion.

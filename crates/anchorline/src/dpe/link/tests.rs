@@ -5,6 +5,7 @@ use super::ending::Heard as Last;
 use super::*;
 use dataplane::Worker;
 use std::future::pending;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::sleep;
 
 /// A server without a port, its worker, and where it listens.
@@ -25,7 +26,8 @@ impl Lab {
     /// A connection, of which nothing is written.
     fn connect(&mut self, id: ConnectionId) -> mpsc::Receiver<Notice> {
         let (notices, queue) = mpsc::channel(NOTICES_AHEAD);
-        self.server.connections.insert(id, Connection { notices, role: Some(Role::Control) });
+        let reader = tokio::spawn(pending::<()>()).abort_handle();
+        self.server.connections.insert(id, Connection { notices, role: Some(Role::Control), reader });
         queue
     }
 
@@ -60,6 +62,51 @@ async fn what_can_be_told_later_is_not_asked_for_while_the_control_plane_is_behi
     assert!(lab.asks());
     lab.server.close(1);
     assert!(!lab.asks());
+}
+
+/// Whoever connects and says nothing, or only looks, keeps nobody out, and the control plane never goes for others.
+#[tokio::test]
+async fn for_one_connection_too_many_the_oldest_that_says_nothing_goes() {
+    let mut lab = Lab::new();
+    let path = lab.server.path.clone();
+    let server = async { lab.server.serve().await.unwrap() };
+    let clients = async {
+        let mut silent = vec![UnixStream::connect(&path).await.unwrap()];
+        let mut control = said(&path, Role::Control).await;
+        let mut looks = vec![];
+        for _ in 0..CONNECTIONS_MAX - 2 {
+            looks.push(said(&path, Role::Observer).await);
+        }
+        sleep(POLL * 20).await;
+        silent.push(UnixStream::connect(&path).await.unwrap());
+        assert!(is_over(&mut silent[0]).await, "the oldest that said nothing");
+        silent.push(UnixStream::connect(&path).await.unwrap());
+        assert!(is_over(&mut silent[1]).await);
+        looks.push(said(&path, Role::Observer).await);
+        assert!(is_over(&mut silent[2]).await);
+        looks.push(said(&path, Role::Observer).await);
+        assert!(is_over(&mut looks[0]).await, "the oldest that looks");
+        assert!(!is_over(&mut looks[1]).await && !is_over(&mut control).await);
+    };
+    tokio::select! {
+        () = server => unreachable!(),
+        () = clients => {}
+    }
+}
+
+async fn said(path: &Path, role: Role) -> UnixStream {
+    let mut stream = UnixStream::connect(path).await.unwrap();
+    let mut hello = vec![];
+    dplink::frame::write(&Command::Hello { version: dplink::VERSION, role }, &mut hello).unwrap();
+    stream.write_all(&hello).await.unwrap();
+    stream
+}
+
+/// Whether the server has hung up, once it has said what it had to say.
+async fn is_over(stream: &mut UnixStream) -> bool {
+    let mut rest = [0; 4_096];
+    let read_to_end = async { while stream.read(&mut rest).await.is_ok_and(|length| length > 0) {} };
+    tokio::time::timeout(Duration::from_millis(300), read_to_end).await.is_ok()
 }
 
 /// What becomes of the last words, where the control plane answers so once they are said, or hangs up.
