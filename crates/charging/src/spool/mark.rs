@@ -73,12 +73,26 @@ impl Mark {
 
     /// Makes it the folder's.
     pub(super) fn save<F: Folder>(&self, folder: &mut F) -> Result<(), F::Error> {
-        let Self { stream, files, last, ref name, format } = *self;
+        self.write(folder)?;
+        folder.rename(&self.own_temporary(), &file_of(self.format))
+    }
+
+    /// Before it is the folder's: all that takes room.
+    pub(super) fn write<F: Folder>(&self, folder: &mut F) -> Result<(), F::Error> {
+        let Self { stream, files, last, ref name, .. } = *self;
         let written = Written { stream, files, last, name: name.clone() };
         let octets = serde_json::to_vec(&written).unwrap_or_default();
-        let temporary = temporary_of(&format!("mark-{}", format.name()));
-        folder.write(&temporary, &octets)?;
-        folder.rename(&temporary, &file_of(format))
+        folder.write(&self.own_temporary(), &octets)
+    }
+
+    /// Makes it the folder's, once it is written, and gives its file the name.
+    pub(super) fn name<F: Folder>(&self, folder: &mut F) -> Result<(), F::Error> {
+        folder.rename(&self.own_temporary(), &file_of(self.format))?;
+        folder.rename(&self.temporary(), &self.name)
+    }
+
+    fn own_temporary(&self) -> String {
+        temporary_of(&format!("mark-{}", self.format.name()))
     }
 }
 

@@ -4,10 +4,13 @@
 //! numbered in that order, so files hold ascending numbers, and one number says of a folder what is in it. It is kept in
 //! a *mark*, one for each format. A file is made in four steps, each durable before the next:
 //!
-//! 1. the whole file under a temporary name,
-//! 2. the mark: which records it holds, and the names,
+//! 1. the whole file under a temporary name, and the mark under another,
+//! 2. the mark gets its name: which records the file holds, and the names,
 //! 3. the file gets its name: readers see it, and may take it away,
 //! 4. the database forgets its records.
+//!
+//! The first step is that of all formats before the second is that of any: a disk that becomes full, which names take nothing of, leaves
+//! files of all formats or of none, so that records may then go to another folder.
 //!
 //! A process that dies before 2 leaves a temporary that nobody knows, which is removed; one that dies after it leaves
 //! one that the next process gives its name. A file that was taken away meanwhile is not written again: its temporary is
@@ -180,8 +183,14 @@ impl Spool {
         let (taken, closure) = self.waiting.next_file(&self.settings, is_due);
         let cdrs = self.waiting.first(taken);
         self.is_unsure = true;
-        for mark in &mut self.marks {
-            write(mark, (&cdrs, self.filed), (&self.settings, closure, now.wall_ms), folder)?;
+        let made = (&self.settings, closure, now.wall_ms);
+        let written = |mark| write(mark, (&cdrs, self.filed), made, folder);
+        let next = self.marks.iter().map(written).collect::<Result<Vec<_>, _>>()?;
+        for (mark, next) in self.marks.iter_mut().zip(next) {
+            if let Some(next) = next {
+                next.name(folder)?;
+                *mark = next;
+            }
         }
         self.is_unsure = false;
         self.waiting.drop_first(taken);
@@ -193,15 +202,15 @@ impl Spool {
     }
 }
 
-/// Writes the file of one format; of records that are in one already, none.
+/// Writes the file of one format, and the mark with it, under names of which nobody knows; of records that are in one already, none.
 fn write<F: Folder>(
-    mark: &mut Mark,
+    mark: &Mark,
     (cdrs, filed): (&[Cdr], Option<u64>),
     (settings, closure, now_ms): (&Settings, Closure, u64),
     folder: &mut F,
-) -> Result<(), F::Error> {
+) -> Result<Option<Mark>, F::Error> {
     let new: Vec<Cdr> = cdrs.iter().filter(|cdr| cdr.serial > mark.last).cloned().collect();
-    let (Some(first), Some(last)) = (new.first(), new.last().map(|cdr| cdr.serial)) else { return Ok(()) };
+    let (Some(first), Some(last)) = (new.first(), new.last().map(|cdr| cdr.serial)) else { return Ok(None) };
     let before_it = first.serial.saturating_sub(1);
     let filed = filed.unwrap_or(before_it).min(before_it).max(mark.last);
     let frame = Frame {
@@ -216,10 +225,8 @@ fn write<F: Folder>(
     let octets = file::encode(&new, mark.format, frame);
     let next = mark.next(settings.stream, last, file::name(mark.format, &frame));
     folder.write(&next.temporary(), &octets)?;
-    next.save(folder)?;
-    folder.rename(&next.temporary(), &next.name)?;
-    *mark = next;
-    Ok(())
+    next.write(folder)?;
+    Ok(Some(next))
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 struct Memory {
     files: BTreeMap<String, Vec<u8>>,
     left: Option<usize>,
+    /// Bytes that there is room for, where that is little. Names take none.
+    room: Option<usize>,
     /// Nothing happens any more; a full one only fails.
     is_dead: bool,
     dies: bool,
@@ -76,6 +78,10 @@ impl Folder for Memory {
         }
         let part = octets.get(..octets.len() / 2).unwrap_or_default();
         self.files.insert(name.to_owned(), part.to_vec());
+        let taken: usize = self.files.values().map(Vec::len).sum();
+        if self.room.is_some_and(|room| taken - part.len() + octets.len() > room) {
+            return Err("full".to_owned());
+        }
         self.step()?;
         self.files.insert(name.to_owned(), octets.to_vec());
         Ok(())
@@ -327,6 +333,25 @@ fn a_format_that_goes_amid_a_file_leaves_it_whole() {
         assert_eq!((folder.serials(Format::Json), folder.serials(Format::Chf)), (vec![1, 2], of_chf));
         assert_eq!(folder.lost(), 0);
     }
+}
+
+/// A disk becomes full at any octet, and records go to another folder then: files of all formats are in the one, or in the other.
+#[test]
+fn a_folder_that_takes_no_more_has_files_of_all_formats_or_of_none() {
+    let mut outcomes = [0, 0];
+    for room in 0..4_000 {
+        let (mut full, mut other) = (Memory { room: Some(room), ..Memory::default() }, Memory::default());
+        let records = || vec![cdr(1), cdr(2)];
+        let is_done = open(&mut full, records()).rotate(&mut full, true, at(1)).is_ok();
+        let left = if is_done { vec![] } else { records() };
+        open(&mut other, left).rotate(&mut other, true, at(1)).unwrap();
+        outcomes[usize::from(is_done)] += 1;
+        for format in Format::ALL {
+            let serials = [full.serials(format), other.serials(format)].concat();
+            assert_eq!(serials, [1, 2], "{format:?} with room for {room}");
+        }
+    }
+    assert!(outcomes.iter().all(|count| *count > 500), "{outcomes:?}");
 }
 
 proptest! {
