@@ -138,6 +138,12 @@ impl Account {
         self.next_tariff_ms.map_or(limit_ms, |tariff_ms| clock.moment(tariff_ms).min(limit_ms))
     }
 
+    /// What [`Account::attend`] may change without closing a record: containers, and the tariff time that is next. Who saves the account
+    /// saves it where this is another one: at the next look these would be closed again, with what is of the new tariff.
+    pub fn course(&self) -> impl PartialEq + use<> {
+        (self.containers.len(), self.next_tariff_ms)
+    }
+
     /// Whether the open record has room for nothing more.
     pub fn is_full(&self, readings: &[Reading], policy: &Policy) -> bool {
         self.room_bytes(readings, policy) == 0 || self.containers.len() >= policy.containers

@@ -127,7 +127,7 @@ impl Cause {
 
     /// Whether the session goes on in another record.
     pub const fn is_partial(self) -> bool {
-        !matches!(self, Self::NormalRelease | Self::AbnormalRelease)
+        !matches!(self, Self::NormalRelease | Self::AbnormalRelease | Self::ManagementIntervention)
     }
 }
 

@@ -48,7 +48,7 @@ impl Node {
 
     /// Does what is due about a session, and sees to it that it is attended to again.
     pub(crate) fn attend(&mut self, seid: Seid) {
-        let clock = self.clock();
+        let (began_ms, clock) = (self.since_1900_ms, self.clock());
         let now_ms = clock.now_ms;
         let over = self.end_buffering(seid, now_ms);
         let paging = self.page(seid, now_ms);
@@ -68,13 +68,16 @@ impl Node {
         }
         let can_look = can_ask || back_by_ms > now_ms;
         let refreshes = session.meter.refresh_ms.is_some_and(|refresh| refresh <= now_ms);
-        let Looked { mut asks, next_ms: charging, closed } =
-            offline::look(&mut session.record, self.config.charging.as_ref(), clock, can_look);
+        let Looked { mut asks, next_ms: charging, closed, is_changed } =
+            offline::look(&mut session.record, self.config.charging.as_ref(), (began_ms, clock), can_look);
         asks.extend(offline::own_meters(&session.record).filter(|_| refreshes));
         let SessionRecord { usage, rules, .. } = &mut session.record;
         let can_report = usage.unconfirmed.is_none();
         let when = Circumstances { clock, can_ask, back_by_ms, can_report, interval_ms, apart_ms, turn_ms };
         let plan = session.meter.plan(usage, (rules, &asks), when);
+        if is_changed {
+            session.save();
+        }
         if plan.takes_turn {
             self.take_turn(seid, now_ms);
         }

@@ -33,7 +33,7 @@ impl Node {
         let token = self.token;
         let before = session.changing.asked.map_or(Conditions::default(), |(_, before)| before);
         session.changing.asked = Some((token, before.and(next)));
-        let urrs = meters::unheard(&session.record, charging, u64::MAX);
+        let urrs = meters::unheard(&session.record, Some(charging), u64::MAX);
         if is_there && !urrs.is_empty() {
             self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: false });
         } else {

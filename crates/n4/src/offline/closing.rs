@@ -24,6 +24,8 @@ pub(crate) struct Looked {
     pub(crate) next_ms: Option<u64>,
     /// Records that were closed.
     pub(crate) closed: Vec<Cdr>,
+    /// The account is another one without that.
+    pub(crate) is_changed: bool,
 }
 
 /// What charging knows of a session before it changes.
@@ -39,14 +41,14 @@ pub(crate) fn own_meters(record: &SessionRecord) -> impl Iterator<Item = UrrId> 
 }
 
 /// Looks whether something is due. Beside what is due at a moment, a record may have become full: then others have counted, too, and what
-/// they have is of this record.
+/// they have is of this record. `began_ms`: when this process did.
 pub(crate) fn look(
     record: &mut SessionRecord,
     charging: Option<&Charging>,
-    clock: Clock,
+    (began_ms, clock): (u64, Clock),
     can_ask: bool,
 ) -> Looked {
-    let Some(charging) = charging else { return Looked::default() };
+    let Some(charging) = charging else { return look_at_former(record, (began_ms, clock.now_ms), can_ask) };
     let Some(due_ms) = record.charging.as_ref().map(|it| it.account.next_due_ms(&charging.policy, clock))
     else {
         return Looked::default();
@@ -56,16 +58,33 @@ pub(crate) fn look(
     let is_full = account.is_some_and(|account| account.is_full(&readings, &charging.policy));
     let due_ms = if is_full { meters::last_heard_ms(record) } else { due_ms };
     if due_ms <= clock.now_ms && can_ask && clock.now_ms < due_ms + PATIENCE_MS {
-        let late = meters::unheard(record, charging, due_ms);
+        let late = meters::unheard(record, Some(charging), due_ms);
         if !late.is_empty() {
             // All of them at one moment: what was heard of some since would make the others late again.
-            let asks = if is_full { meters::unheard(record, charging, u64::MAX) } else { late };
-            return Looked { asks, next_ms: Some(due_ms + PATIENCE_MS), closed: vec![] };
+            let asks = if is_full { meters::unheard(record, Some(charging), u64::MAX) } else { late };
+            return Looked { asks, next_ms: Some(due_ms + PATIENCE_MS), ..Looked::default() };
         }
     }
     let Some(charged) = &mut record.charging else { return Looked::default() };
+    let before = charged.account.course();
     let closed = charged.account.attend(&readings, &charging.policy, clock);
-    Looked { asks: vec![], next_ms: Some(charged.account.next_due_ms(&charging.policy, clock)), closed }
+    let is_changed = charged.account.course() != before;
+    let next_ms = Some(charged.account.next_due_ms(&charging.policy, clock));
+    Looked { asks: vec![], next_ms, closed, is_changed }
+}
+
+/// A session that was charged when the operator wanted that: its last record is of all that was used until this process began, which the
+/// data plane is asked about, and has told of our own meters when it took them away.
+fn look_at_former(record: &mut SessionRecord, (began_ms, now_ms): (u64, u64), can_ask: bool) -> Looked {
+    let until_ms = began_ms + PATIENCE_MS;
+    let asks = meters::unheard(record, None, began_ms);
+    if can_ask && now_ms < until_ms && !asks.is_empty() {
+        return Looked { asks, next_ms: Some(until_ms), ..Looked::default() };
+    }
+    let readings = meters::readings(record, None);
+    let last = record.charging.take();
+    let closed = last.map(|mut it| it.account.end(&readings, Cause::ManagementIntervention, now_ms));
+    Looked { closed: closed.unwrap_or_default(), ..Looked::default() }
 }
 
 /// What a modification changes of the conditions a session is charged under.
@@ -146,7 +165,7 @@ impl Node {
         if conditions(&session.record, after, &self.config).is_empty() {
             return;
         }
-        let urrs = meters::unheard(&session.record, charging, u64::MAX);
+        let urrs = meters::unheard(&session.record, Some(charging), u64::MAX);
         if !urrs.is_empty() {
             self.token += 1;
             let token = self.token;
@@ -271,17 +290,13 @@ impl Node {
         session.record.charging.is_some() && !is_as_before
     }
 
-    /// A session of the database. One that was leaving has left; one that the operator no longer wants charged is
-    /// charged for the last time. One that was there before the operator wanted that is not charged.
+    /// A session of the database that was leaving has left. One that was there before the operator wanted sessions charged is not charged.
     pub(crate) fn restore_charging(&mut self, record: &mut SessionRecord) {
-        let is_over = record.usage.is_over;
-        if record.charging.is_some() && (is_over || self.config.charging.is_none()) {
-            let cause = if is_over { Cause::AbnormalRelease } else { Cause::ManagementIntervention };
-            self.charge_last(record, cause);
-            self.out.push(if is_over && record.usage.answer.is_none() {
-                Output::EraseSession(record.seid)
-            } else {
-                saved(record)
+        if record.usage.is_over && record.charging.is_some() {
+            self.charge_last(record, Cause::AbnormalRelease);
+            self.out.push(match record.usage.answer {
+                None => Output::EraseSession(record.seid),
+                Some(_) => saved(record),
             });
         }
     }

@@ -160,11 +160,16 @@ pub(super) fn last_heard_ms(record: &SessionRecord) -> u64 {
     record.usage.urrs.iter().map(|usage| usage.heard_ms).chain(own).max().unwrap_or(0)
 }
 
-/// Meters of a session whose counts were told before a moment: only the data plane knows more.
-pub(super) fn unheard(record: &SessionRecord, charging: &Charging, moment_ms: u64) -> Vec<UrrId> {
+/// Meters of a session whose counts were told before a moment: only the data plane knows more. Where nothing is charged any more, of
+/// those that were.
+pub(super) fn unheard(record: &SessionRecord, charging: Option<&Charging>, moment_ms: u64) -> Vec<UrrId> {
+    let Some(charged) = &record.charging else { return vec![] };
+    let is_charged = |urr: UrrId| match charging {
+        Some(charging) => charging.rating.key_of(urr.0).is_some(),
+        None => charged.account.key_of(urr.0).is_some(),
+    };
     let theirs = record.usage.urrs.iter().map(|usage| (usage.urr, usage.heard_ms));
-    let own =
-        record.charging.iter().flat_map(|charged| &charged.own).map(|meter| (meter.urr, meter.heard_ms));
-    let charged = theirs.chain(own).filter(|(urr, _)| charging.rating.key_of(urr.0).is_some());
-    charged.filter(|(_, heard_ms)| *heard_ms < moment_ms).map(|(urr, _)| urr).collect()
+    let own = charged.own.iter().map(|meter| (meter.urr, meter.heard_ms));
+    let all = theirs.chain(own).filter(|(urr, heard_ms)| is_charged(*urr) && *heard_ms < moment_ms);
+    all.map(|(urr, _)| urr).collect()
 }

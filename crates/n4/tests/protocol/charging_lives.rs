@@ -69,14 +69,47 @@ fn what_is_charged_under_another_key_from_a_restart_on_is_measured_anew() {
 #[test]
 fn a_session_that_is_charged_no_longer_has_a_last_record() {
     let (mut lab, session) = lab_of(Policy { volume_limit_bytes: 8_000, ..Policy::default() }, vec![]);
-    lab.traffic(session, (1_000, 0), false);
+    // What was used in one process and not told, and in the next before it was asked, by a meter of ours and by one of the control plane's.
+    let charged = metered(78, vec![urr(10, 0)]);
+    let other = lab.establish(charged);
+    for used in [1_000, 500] {
+        lab.traffic(session, (used, 0), true);
+        lab.traffic(other, (used, 1), true);
+        seconds(&mut lab, 1);
+    }
     lab.config.charging = None;
-    seconds(&mut lab, 1);
     lab.restart();
-    lab.handle(n4::Input::Tick);
-    assert_eq!(lab.cdrs[0].cause, Closed::ManagementIntervention);
+    seconds(&mut lab, 11);
+    assert!(lab.cdrs.iter().all(|cdr| cdr.cause == Closed::ManagementIntervention && !cdr.cause.is_partial()));
+    let mut all: Vec<_> = lab.cdrs.iter().flat_map(volumes).collect();
+    all.sort_unstable();
+    assert_eq!(all, [(1, 1_500, 0), (10, 1_500, 2)]);
+    assert!(lab.saved.values().all(|record| record.charging.is_none()));
+    lab.traffic(session, (7, 0), true);
     lab.delete(session);
-    assert_eq!(lab.cdrs.len(), 1);
+    assert_eq!(lab.cdrs.len(), 2);
+}
+
+/// A container that was closed at a tariff time is kept, and the switch is not made again: what was used since is of the new tariff.
+#[test]
+fn a_tariff_switch_before_a_restart_stays_where_it_was() {
+    let tariff_minutes = (0..24).map(|hour| hour * 60).collect();
+    let policy = Policy { tariff_minutes, time_limit_ms: 24 * HOUR_S * 1_000, ..Policy::default() };
+    let (mut lab, session) = lab_of(policy, vec![]);
+    let used = |lab: &mut Lab, octets| {
+        lab.traffic(session, (octets, 0), true);
+        seconds(lab, HOUR_S / 2);
+    };
+    for octets in [1, 2, 4, 8, 16] {
+        used(&mut lab, octets);
+    }
+    lab.restart();
+    used(&mut lab, 32);
+    lab.delete(session);
+    let all = lab.cdrs.iter().flat_map(|cdr| &cdr.containers);
+    let parts: Vec<_> = all.map(|one| (one.uplink_bytes, (one.until_ms - one.from_ms) / 1_000)).collect();
+    assert_eq!(parts.iter().map(|part| part.0).sum::<u64>(), 63);
+    assert!(parts.len() >= 3 && parts.iter().all(|part| part.1 <= HOUR_S), "{parts:?}");
 }
 
 #[test]
