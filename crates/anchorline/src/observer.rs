@@ -100,8 +100,10 @@ async fn ask<T>(
     patience: Duration,
     answer: impl Fn(Notice) -> Option<T>,
 ) -> anyhow::Result<T> {
-    let asked = timeout(patience, converse(path, command, answer)).await;
-    asked.with_context(|| format!("the data plane at {} does not answer", path.display()))?
+    let Ok(asked) = timeout(patience, converse(path, command, answer)).await else {
+        bail!("the data plane at {} does not answer within {patience:?}", path.display());
+    };
+    asked
 }
 
 async fn converse<T>(

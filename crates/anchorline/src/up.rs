@@ -11,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use reload::InForce;
 use std::ffi::OsString;
+use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -170,7 +171,14 @@ impl Engine {
         let name = self.role.name();
         let (mut pause, mut was_ready) = (PAUSE_FIRST, false);
         while !self.is_over() {
-            let mut child = self.command.spawn().with_context(|| format!("the {name} cannot be started"))?;
+            let mut child = match self.command.spawn() {
+                Ok(child) => child,
+                Err(error) => {
+                    pause = longer(pause);
+                    self.put_off(&error, was_ready, pause).await?;
+                    continue;
+                }
+            };
             say(&format!("up: {name} pid {}", child.id().unwrap_or_default()));
             let _ = self.tell.send(Event::Started(self.role)).await;
             let started = Instant::now();
@@ -189,10 +197,20 @@ impl Engine {
             if self.is_over() {
                 break;
             }
-            pause = if started.elapsed() > SOUND { PAUSE_FIRST } else { (pause * 2).min(PAUSE_MOST) };
+            pause = if started.elapsed() > SOUND { PAUSE_FIRST } else { longer(pause) };
             tracing::warn!("the {name} ended ({status}); it starts again in {pause:?}");
             self.rest(pause).await;
         }
+        Ok(())
+    }
+
+    /// One that could not be executed, as its file is away or the kernel has no room for it, is tried again, if it has ever been at work:
+    /// the other goes on meanwhile.
+    async fn put_off(&mut self, error: &io::Error, was_ready: bool, pause: Duration) -> anyhow::Result<()> {
+        let name = self.role.name();
+        anyhow::ensure!(was_ready, "the {name} cannot be started: {error}");
+        tracing::error!("the {name} cannot be started: {error}; it is tried again in {pause:?}");
+        self.rest(pause).await;
         Ok(())
     }
 
@@ -209,6 +227,11 @@ impl Engine {
             () = ordered(self.role, &self.again) => {}
         }
     }
+}
+
+/// The next pause between two starts that came to nothing.
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(PAUSE_MOST)
 }
 
 /// The data plane is never told to start again.
@@ -287,6 +310,7 @@ pub(crate) async fn told_to_stop() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_node_whose_workers_could_not_be_where_they_are_told_to_does_not_start() {
@@ -300,6 +324,35 @@ mod tests {
             "{refused}"
         );
         assert_eq!(exit::code(Err(refused)), std::process::ExitCode::from(UNUSABLE));
+    }
+
+    /// Its file is gone when it ends, and comes back: somebody replaced what is installed.
+    #[tokio::test]
+    async fn an_engine_that_was_at_work_and_cannot_be_executed_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, away) = (folder.path().join("engine"), folder.path().join("away"));
+        let text = format!("#!/bin/sh\nmv {} {}\necho cpe: ready\n", file.display(), away.display());
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (stop, told) = watch::channel(vec![]);
+        let (tell, mut heard) = mpsc::channel(8);
+        let again = Arc::new(Notify::new());
+        let engine = |was_there: bool| {
+            let mut command = Command::new(if was_there { file.clone() } else { folder.path().join("none") });
+            command.stdout(Stdio::piped());
+            Engine { role: Role::Cpe, command, told: told.clone(), tell: tell.clone(), again: again.clone() }
+        };
+        let never = engine(false).keep().await.unwrap_err().to_string();
+        assert!(never.starts_with("the cpe cannot be started: No such file"), "{never}");
+        let kept = tokio::spawn(engine(true).keep());
+        for _ in 0..2 {
+            while !matches!(heard.recv().await, Some(Event::Ready(Role::Cpe))) {}
+            sleep(Duration::from_millis(300)).await;
+            assert!(!kept.is_finished() && !file.exists());
+            std::fs::rename(&away, &file).unwrap();
+        }
+        stop.send_modify(|told| told.push(Role::Cpe));
+        kept.await.unwrap().unwrap();
     }
 
     /// By the allocator's own name for it, which nobody else here would notice to be wrong.

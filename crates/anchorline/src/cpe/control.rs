@@ -2,8 +2,8 @@
 //! JSON each way.
 
 use super::predefined::{Granted, Wish};
-use crate::{reach, socket};
-use anyhow::Context;
+use crate::{exit, reach, socket};
+use anyhow::{Context, bail};
 use n4::{AssociationStatus, ComesOf};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rules::Seid;
@@ -20,8 +20,8 @@ use tokio::time::{sleep, timeout};
 
 /// Connections at once; who comes besides is hung up on.
 const CONNECTIONS_MAX: usize = 8;
-/// An order is no longer, in octets.
-const ORDER_MAX: u64 = 1 << 20;
+/// An order is no longer, in octets: as many predefined rules as there may be, each with some filters.
+const ORDER_MAX: u64 = 8 << 20;
 /// Who does not say what it wants is hung up on.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// After an error of the socket.
@@ -178,20 +178,29 @@ fn is_gone(stream: &UnixStream) -> bool {
         && ends.iter().any(|end| end.revents().is_some_and(|seen| seen.intersects(gone)))
 }
 
+const HUNG_UP: &str = "the control plane hung up; is it of another version?";
+
 /// Orders something of the engine behind the socket at `path`.
 pub(crate) async fn order(path: &Path, order: Order) -> anyhow::Result<Done> {
+    let order = serde_json::to_string(&order)? + "\n";
+    if order.len() as u64 > ORDER_MAX {
+        let most = ORDER_MAX >> 20;
+        return Err(exit::unusable(anyhow::anyhow!("that is too much for one order, {most} MiB: do it by parts")));
+    }
     let conversation = async {
         let mut stream = UnixStream::connect(path).await.map_err(|error| {
             let why = reach::unreached(&error, "control plane", path);
             anyhow::Error::new(error).context(why)
         })?;
-        stream.write_all((serde_json::to_string(&order)? + "\n").as_bytes()).await?;
+        stream.write_all(order.as_bytes()).await.context(HUNG_UP)?;
         let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line).await?;
-        serde_json::from_str(&line).context("the control plane hung up; is it of another version?")
+        BufReader::new(stream).read_line(&mut line).await.context(HUNG_UP)?;
+        serde_json::from_str(&line).context(HUNG_UP)
     };
-    let answer = timeout(PATIENCE, conversation).await;
-    answer.with_context(|| format!("the control plane at {} does not answer", path.display()))?
+    let Ok(answer) = timeout(PATIENCE, conversation).await else {
+        bail!("the control plane at {} does not answer within {PATIENCE:?}", path.display());
+    };
+    answer
 }
 
 #[cfg(test)]
@@ -282,6 +291,9 @@ mod tests {
             let mut said = Vec::new();
             stream.read_to_end(&mut said).await.unwrap();
             assert!(said.is_empty(), "{said:?}");
+            let much = Order::Predefined(Wish::Put { text: "x".repeat(ORDER_MAX as usize) });
+            let refused = order(&path, much).await.unwrap_err().to_string();
+            assert!(refused.contains("too much for one order, 8 MiB"), "{refused}");
             let absent = order(&folder.path().join("none"), Order::Release { grace_s: 0, peer: None }).await;
             assert!(absent.unwrap_err().to_string().contains("no control plane runs at"));
         });

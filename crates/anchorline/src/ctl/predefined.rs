@@ -67,7 +67,8 @@ impl Args {
 
 fn read(file: &Path) -> anyhow::Result<String> {
     if file != Path::new("-") {
-        return std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()));
+        let read = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()));
+        return read.map_err(crate::exit::unusable);
     }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;

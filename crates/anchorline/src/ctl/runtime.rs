@@ -33,8 +33,14 @@ fn nodes(worker: &WorkerStatistics, text: &mut String) {
     for node in worker.nodes.iter().filter(|node| node.vectors > 0) {
         text.push_str(&line(node, cycles));
     }
-    let each = per(cycles, worker.books.received);
-    let _ = writeln!(text, "all nodes: {each:.1} cycles for each packet received");
+    let each = per(cycles, packets_of(worker));
+    let _ = writeln!(text, "all nodes: {each:.1} cycles for each packet that came");
+}
+
+/// That came to a worker: from its ports and from other workers, or that it handed over as they were, which whoever reads them counts.
+fn packets_of(worker: &WorkerStatistics) -> u64 {
+    let sorted = worker.nodes.iter().find(|node| node.name == "steer").map_or(0, |node| node.packets);
+    sorted.max(worker.books.received + worker.books.handed_in)
 }
 
 fn line(node: &NodeStatistics, cycles: u64) -> String {
@@ -66,6 +72,17 @@ mod tests {
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words, ["classify", "10", "4", "2.5", "25.0", "25.0", "%"]);
         assert!(text.contains("100.0 cycles for each packet") && text.contains("(5/s), 2 sessions, 3 flows"));
+    }
+
+    #[test]
+    fn packets_of_other_workers_are_counted_where_they_are_handled() {
+        let mut worker = statistics().workers.remove(0);
+        let received = worker.books.received;
+        worker.books.handed_in = 2 * received;
+        assert_eq!(packets_of(&worker), 3 * received);
+        let steer = NodeStatistics { name: "steer".into(), vectors: 1, packets: 5 * received, cycles: 1 };
+        worker.nodes.push(steer);
+        assert_eq!(packets_of(&worker), 5 * received);
     }
 
     #[test]
