@@ -9,6 +9,8 @@ pub use node_id::NodeIdText;
 pub use toml::Spanned;
 
 use serde::de::DeserializeOwned;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Reads a file into `File`, whose fields check each value alone, and lets `check` make the configuration of it,
@@ -20,9 +22,23 @@ pub fn read<File: DeserializeOwned, Config>(
     path: &Path,
     check: impl FnOnce(File) -> Result<Config, Refusal>,
 ) -> Result<Config, ConfigError> {
-    let octets = std::fs::read(path).map_err(|error| ConfigError::unreadable(path, &error))?;
+    let octets = octets(path).map_err(|error| ConfigError::unreadable(path, &error))?;
     let text = String::from_utf8(octets).map_err(|error| ConfigError::not_text(&error).in_file(path))?;
     parse(&text, check).map_err(|error| error.in_file(path))
+}
+
+/// Bytes of a file, of which any that somebody has written is much shorter.
+const LONGEST: u64 = 64 << 20;
+
+/// Of a pipe or a device, there might never be an end.
+fn octets(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = fs::metadata(path)?;
+    let other = |why| Err(io::Error::new(ErrorKind::InvalidInput, why));
+    match kind.is_file() || kind.is_dir() {
+        false => other("it is a pipe or a device, and no file"),
+        true if kind.len() > LONGEST => other("it is longer than 64 MiB, which no configuration is"),
+        true => fs::read(path),
+    }
 }
 
 /// As [`read`], from the text itself.
@@ -103,6 +119,18 @@ mod tests {
             assert_eq!(again(one)["a"]["b"].as_array().unwrap(), std::slice::from_ref(table));
         }
         assert!(each("[[a.b]]\nrates = 1", "a", "b").is_empty() && each("[[a.b", "a", "b").is_empty());
+    }
+
+    /// Nor waited for.
+    #[test]
+    fn what_may_have_no_end_is_not_read() {
+        let error = read(Path::new("/dev/zero"), check).unwrap_err().to_string();
+        assert_eq!(error, "/dev/zero: cannot be read: it is a pipe or a device, and no file");
+        let folder = tempfile::tempdir().unwrap();
+        let long = folder.path().join("long.toml");
+        std::fs::File::create(&long).unwrap().set_len(LONGEST + 1).unwrap();
+        let error = read(&long, check).unwrap_err().to_string();
+        assert!(error.ends_with("it is longer than 64 MiB, which no configuration is"), "{error}");
     }
 
     #[test]

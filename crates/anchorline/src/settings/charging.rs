@@ -34,7 +34,7 @@ pub(crate) struct ChargingSettings {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    directory: PathBuf,
+    directory: Spanned<PathBuf>,
     formats: Spanned<Vec<Format>>,
     default_rating_group: Option<u32>,
     default_service_id: Option<Spanned<u32>>,
@@ -75,10 +75,16 @@ struct Content {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Urr {
-    first: u32,
+    first: Spanned<u32>,
     last: Option<Spanned<u32>>,
     rating_group: u32,
     service_id: Option<u32>,
+}
+
+impl Urr {
+    fn end(&self) -> u32 {
+        *self.last.as_ref().unwrap_or(&self.first).get_ref()
+    }
 }
 
 /// Minutes since midnight.
@@ -141,7 +147,9 @@ fn clock(text: &str) -> Option<(u32, u32)> {
 
 /// Makes settings of values that fit together.
 pub(super) fn check(file: File, predefined: &Predefined) -> Result<ChargingSettings, Refusal> {
+    super::file::check_named(&file.directory)?;
     check_formats(&file.formats)?;
+    check_apart(&file.urr)?;
     if let (None, Some(service_id)) = (file.default_rating_group, &file.default_service_id) {
         return Err(Refusal::of(service_id, "it belongs to default_rating_group, which is not there"));
     }
@@ -157,6 +165,11 @@ pub(super) fn check(file: File, predefined: &Predefined) -> Result<ChargingSetti
     }
     let key = |content: &Content| Key { rating_group: content.rating_group, service_id: content.service_id };
     let content: Vec<Key> = file.content.iter().map(key).collect();
+    let is_twice = |(at, key): (usize, &Key)| content.iter().skip(at + 1).any(|other| other == key);
+    if let Some((_, key)) = content.iter().enumerate().find(|one| is_twice(*one)) {
+        let group = key.rating_group;
+        return Err(Refusal::absent(format!("[[charging.content]] of rating group {group} stands there twice")));
+    }
     let mapped = file.urr.iter().map(range).collect::<Result<_, _>>()?;
     let rating = Rating::new(default, mapped, predefined.keys().chain(content.iter().copied()));
     let rating = rating.map_err(|error| Refusal::absent(format!("[charging]: {error}")))?;
@@ -165,7 +178,7 @@ pub(super) fn check(file: File, predefined: &Predefined) -> Result<ChargingSetti
     check_waiting(&file)?;
     Ok(ChargingSettings {
         offline: Charging { rating, policy },
-        directory: file.directory,
+        directory: file.directory.into_inner(),
         formats: file.formats.into_inner(),
         file_age: Duration::from_secs(file.file_max_s.0),
         file_cdrs: file.file_max_cdrs.0,
@@ -202,8 +215,24 @@ fn check_waiting(file: &File) -> Result<(), Refusal> {
 fn range(urr: &Urr) -> Result<(RangeInclusive<u32>, Key), Refusal> {
     let key = Key { rating_group: urr.rating_group, service_id: urr.service_id };
     match &urr.last {
-        Some(last) if *last.get_ref() < urr.first => Err(Refusal::of(last, "it is before the first")),
-        last => Ok((urr.first..=last.as_ref().map_or(urr.first, |last| *last.get_ref()), key)),
+        Some(last) if *last.get_ref() < *urr.first.get_ref() => {
+            Err(Refusal::of(last, "it is before the first"))
+        }
+        _ => Ok((*urr.first.get_ref()..=urr.end(), key)),
+    }
+}
+
+/// Of a URR that two ranges have, nobody could say under which key it is charged.
+fn check_apart(urrs: &[Urr]) -> Result<(), Refusal> {
+    let mut sorted: Vec<&Urr> = urrs.iter().collect();
+    sorted.sort_by_key(|urr| *urr.first.get_ref());
+    let meets = |pair: &&[&Urr]| pair[1].first.get_ref() <= &pair[0].end();
+    match sorted.windows(2).find(meets) {
+        Some([before, urr]) => {
+            let (first, last) = (before.first.get_ref(), before.end());
+            Err(Refusal::of(&urr.first, format!("another [[charging.urr]] is of URRs {first} to {last}")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -287,6 +316,11 @@ mod tests {
             ("default_service_id = 3", "it belongs to default_rating_group"),
             ("record_max_s = 5", "a record is closed after 60 to"),
             ("[[urr]]\nfirst = 9\nlast = 8\nrating_group = 1", "it is before the first"),
+            (
+                "[[urr]]\nfirst = 9\nrating_group = 1\n[[urr]]\nfirst = 1\nlast = 9\nrating_group = 2",
+                "line 4: first = 9: another [[charging.urr]] is of URRs 1 to 9",
+            ),
+            ("[[content]]\nrating_group = 9\n[[content]]\nrating_group = 9", "stands there twice"),
         ] {
             let error = parse(&format!("{LEAST}{line}\n")).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
@@ -296,6 +330,8 @@ mod tests {
             let refused = parse(&format!("{LEAST}waiting_max = 1000\n{lines}")).err();
             assert_eq!(refused.map(|error| error.to_string().contains(both)), (!is_right).then_some(true));
         }
+        let nowhere = parse("directory = \"\"\nformats = [\"json\"]\n").unwrap_err().to_string();
+        assert!(nowhere.ends_with("line 1: directory = \"\": this is the name of a folder"), "{nowhere}");
         let error = parse("directory = \"/cdr\"\nformats = [\"pgw\", \"pgw\"]\n").unwrap_err().to_string();
         assert!(error.contains("each once"), "{error}");
     }

@@ -42,7 +42,7 @@ pub(super) struct File {
 struct Node {
     id: NodeIdText,
     run_dir: Spanned<PathBuf>,
-    state_dir: PathBuf,
+    state_dir: Spanned<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -127,7 +127,14 @@ pub(super) struct Port {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Metrics {
-    listen: Address,
+    listen: Spanned<Address>,
+}
+
+fn with_port(listen: Spanned<Address>) -> Result<SocketAddr, Refusal> {
+    match listen.get_ref().0.port() {
+        0 => Err(Refusal::of(&listen, "nobody would know the port; 0 is none")),
+        _ => Ok(listen.into_inner().0),
+    }
 }
 
 /// Where to listen.
@@ -148,6 +155,7 @@ impl TryFrom<String> for Address {
 /// Makes settings of a file whose values fit together.
 pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     check_run_dir(&file.node.run_dir)?;
+    check_named(&file.node.state_dir)?;
     check_ports(&file.dpe.port)?;
     check_routes(&file.dpe.route, &file.dpe.port)?;
     let advertised = advertised::of_ports(&file.dpe.port)?;
@@ -157,20 +165,29 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     Ok(Settings {
         node_id: file.node.id,
         run_dir: file.node.run_dir.into_inner(),
-        state_dir: file.node.state_dir,
+        state_dir: file.node.state_dir.into_inner(),
         dpe,
         advertised,
         n4,
         charging,
         content: file.content.map(content::check).transpose()?,
-        metrics: file.metrics.map(|metrics| metrics.listen.0),
+        metrics: file.metrics.map(|metrics| with_port(metrics.listen)).transpose()?,
     })
 }
 
 /// Octets of the longest path of a socket (`sockaddr_un`, less its end).
 const SOCKET_MAX: usize = 107;
 
+/// An empty name would stand for wherever somebody happens to be.
+pub(super) fn check_named(folder: &Spanned<PathBuf>) -> Result<(), Refusal> {
+    match folder.get_ref().as_os_str().is_empty() {
+        true => Err(Refusal::of(folder, "this is the name of a folder")),
+        false => Ok(()),
+    }
+}
+
 fn check_run_dir(run_dir: &Spanned<PathBuf>) -> Result<(), Refusal> {
+    check_named(run_dir)?;
     // Both engines' sockets have names of this length.
     match run_dir.get_ref().join("dpe.sock").as_os_str().len() {
         ..=SOCKET_MAX => Ok(()),

@@ -118,6 +118,9 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
         if listen.get_ref().0.ip().is_unspecified() {
             return Err(Refusal::of(listen, "peers are told this address: it cannot be 0.0.0.0 or ::"));
         }
+        if listen.get_ref().0.port() == 0 {
+            return Err(Refusal::of(listen, "control planes have to know the port, which is 8805 mostly; 0 is none"));
+        }
     }
     let is_like_the_first =
         |also: &&Spanned<Listen>| also.get_ref().0.is_ipv4() == n4.listen.get_ref().0.is_ipv4();
@@ -173,6 +176,7 @@ fn check_pools(pools: &[Pool], networks: &[String]) -> Result<(), Refusal> {
             return Err(Refusal::of(&pool.name, "another pool has this name"));
         }
         let prefix = pool.prefix.get_ref().0;
+        peers::whole(prefix).map_err(|why| Refusal::of(&pool.prefix, why))?;
         if matches!(prefix, IpNet::V6(prefix) if prefix.prefix_len() > 64) {
             return Err(Refusal::of(&pool.prefix, "each user gets a prefix of 64 bits: it cannot be longer"));
         }
@@ -207,7 +211,7 @@ fn check_ports(pool: &Pool, ports: &[PortSettings]) -> Result<(), Refusal> {
 fn pool(pool: Pool) -> UePool {
     UePool {
         name: pool.name.into_inner(),
-        prefix: pool.prefix.into_inner().0.trunc(),
+        prefix: pool.prefix.into_inner().0,
         network_instance: pool.network_instance.map(|name| name.to_ascii_lowercase()),
     }
 }

@@ -14,11 +14,23 @@ pub(super) fn rows(text: &str) -> (impl Iterator<Item = Row>, Vec<Mistake>) {
     mistakes.iter().for_each(|mistake| empty.forgive(&mistake.what));
     // Of what has no columns, nothing more can be said.
     let records = reader.into_records().take(if columns.is_empty() { 0 } else { usize::MAX });
-    let rows = records.map(move |record| match record {
+    let is_open = |record: &StringRecord| record.position().is_some_and(|at| is_open(text, at.byte() as usize));
+    let mut records = records.peekable();
+    let rows = std::iter::from_fn(move || records.next().map(|record| (record, records.peek().is_none())));
+    let rows = rows.map(move |(record, is_last)| match record {
+        Ok(record) if is_last && is_open(&record) => {
+            (lines.of(record.position()), Err(What::Table("a quote that is never closed".to_owned())))
+        }
         Ok(record) => (lines.of(record.position()), Ok(fields((&columns, &empty), &record))),
         Err(error) => (lines.of(error.position()), Err(What::Table(reason(&error)))),
     });
     (rows, mistakes)
+}
+
+/// Whether the text behind `from`, where the last record begins, ends amid a cell in quotes, as where a file was cut off: they come in
+/// pairs (RFC 4180 2), which the library does not mind.
+fn is_open(text: &str, from: usize) -> bool {
+    memchr::memchr_iter(b'"', text.as_bytes().get(from..).unwrap_or_default()).count() % 2 != 0
 }
 
 /// Lines of records. The library's own are one too low behind line ends of two bytes, and behind empty lines.

@@ -259,6 +259,9 @@ fn a_table_has_the_same_keys() {
         )
     );
     assert!(read_csv("").unwrap().rules().is_empty());
+    let cut = "id,precedence,rating-group,host\n1,1,1,a.example\n2,1,1,\"b.example\n";
+    assert_eq!(told(cut), "line 3: a quote that is never closed");
+    assert!(read_csv(&cut.replace("b.example\n", "b.example\"\n")).is_ok());
     let separated = "line 1: columns are separated by commas, not by";
     assert_eq!(told("id;precedence;host\n1;2;a,b\n"), format!("{separated} semicolons"));
     assert_eq!(told("id\tprecedence\thost\n1\t2\ta\n"), format!("{separated} tabs"));

@@ -92,6 +92,24 @@ fn sockets_have_names_that_are_not_too_long() {
     assert!(refused.contains(&expected) && refused.contains(", line "), "{refused}");
 }
 
+/// A folder without a name is wherever somebody is, and nobody knows a port that the kernel chose.
+#[test]
+fn what_nobody_could_find_is_refused() {
+    let metrics = "[metrics]\nlisten = \"127.0.0.1:9100\"";
+    let text = format!("{EXAMPLE}\n{metrics}\n");
+    assert!(config::parse(&text, check).is_ok());
+    for (old, new, why) in [
+        ("\"/run/anchorline\"", "\"\"", "this is the name of a folder"),
+        ("\"/var/lib/anchorline\"", "\"\"", "this is the name of a folder"),
+        ("listen = \"10.40.0.2:8805\"", "listen = \"10.40.0.2:0\"", "8805 mostly; 0 is none"),
+        (metrics, "[metrics]\nlisten = \"127.0.0.1:0\"", "nobody would know the port; 0 is none"),
+    ] {
+        assert!(text.contains(old), "{old}");
+        let refused = config::parse(&text.replacen(old, new, 1), check).unwrap_err().to_string();
+        assert!(refused.contains(why) && refused.contains(", line "), "{refused}");
+    }
+}
+
 #[test]
 fn nothing_is_charged_unless_told_how() {
     assert!(config::parse(EXAMPLE, check).unwrap().charging.is_none());

@@ -66,8 +66,11 @@ mod tests {
 
     const EXAMPLE: &str = include_str!("../../../../../config/upf.toml");
 
-    /// The example at addresses that every machine has, with more of it.
-    fn settings(listen: SocketAddr, more: &str) -> Settings {
+    /// The example at addresses that every machine has, with more of it: at port 0 at one that nobody has.
+    fn settings(mut listen: SocketAddr, more: &str) -> Settings {
+        if listen.port() == 0 {
+            listen = UdpSocket::bind(listen).unwrap().local_addr().unwrap();
+        }
         let text = EXAMPLE.replacen("10.40.0.2:8805", &listen.to_string(), 1);
         Settings::parse(&format!("{text}\n{more}\n")).unwrap()
     }
