@@ -1,8 +1,8 @@
 //! Does what the FAR and the gates say (TS 29.244 5.2.3 and 5.4.3).
 
-use super::at_once;
+use super::{Qer, Urr, at_once};
 use crate::counters::DropReason;
-use crate::frame::{Fate, Packet};
+use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId, Run};
 use crate::state::{HotStep, Kind, Ports, State, Ticket};
 use packet::{Buffer, ipv4, ipv6, protocol};
@@ -63,8 +63,24 @@ impl<B: Buffer> Node<B> for Far {
         let is_watched = run.trace.is_some();
         let packet = &mut run.packets[usize::from(place)];
         let done = if is_watched { None } else { at_once::finish(run.state, packet) };
-        done.unwrap_or_else(|| run.process::<Self>(place))
+        done.unwrap_or_else(|| {
+            let next = run.process::<Self>(place);
+            count_at_once(run, place, next)
+        })
     }
+}
+
+/// Where another FAR may stand in for the time after a quota, a packet is counted before the next one is asked which it goes by: of those
+/// that come together, one may use the quota up. The fragments of one packet go by the same.
+#[inline]
+fn count_at_once<B: Buffer>(run: &mut Run<'_, B>, place: u8, next: Next) -> Next {
+    let Meta { step, fate, .. } = run.packets[usize::from(place)].meta;
+    let is_counted = matches!(next, Next::To(NodeId::Qer | NodeId::Urr)) && fate != Fate::Split;
+    if !is_counted || !run.state.sessions.cells.step(step).may_yield() {
+        return next;
+    }
+    let next = if next == Next::To(NodeId::Qer) { run.process_at_once::<Qer>(place) } else { next };
+    if next == Next::To(NodeId::Urr) { run.process_at_once::<Urr>(place) } else { next }
 }
 
 /// Once a quota is used up, another FAR may stand in for the PDR's own.
