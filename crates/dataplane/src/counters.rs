@@ -80,7 +80,7 @@ drop_reasons! {
     Ip6Extension = "ip6_extension",
     /// An IPv6 fragment addressed to us of anything but UDP.
     Ip6Fragment = "ip6_fragment",
-    /// A fragment addressed to us that makes no sense with those before it, or makes too long a datagram.
+    /// A fragment addressed to us that makes no sense with those before it, or makes too long a datagram, or came twice.
     BadFragment = "bad_fragment",
     /// A fragment addressed to us of one datagram more than are put together at once, all of other senders.
     FragmentsFull = "fragments_full",

@@ -60,6 +60,20 @@ impl Datagram {
         self.parts.iter().enumerate().all(fits)
     }
 
+    /// Whether a fragment brings nothing that is not there: a network may bring one twice (RFC 8200 4.5).
+    fn has(&self, part: &Part) -> bool {
+        let there = |at: usize| {
+            let holds = |known: &&Part| (known.at..known.end()).contains(&at);
+            let known = self.parts.iter().find(holds)?;
+            known.bytes.get(at - known.at)
+        };
+        let ends = self.parts.iter().any(|known| !known.more && known.end() == part.end());
+        let mut octets = part.bytes.iter().enumerate();
+        part.makes_sense()
+            && part.more != ends
+            && octets.all(|(at, octet)| there(part.at + at) == Some(octet))
+    }
+
     /// All of it, once it is there.
     fn whole(&self) -> Option<Vec<u8>> {
         let length = self.parts.iter().find(|part| !part.more)?.end();
@@ -94,7 +108,11 @@ impl Reference {
         let waited = datagram.parts.len();
         let (units, more) = to_us.upper.fragment;
         let (at, bytes) = (8 * usize::from(units), to_us.payload().to_vec());
-        datagram.parts.push(Part { traffic_class: to_us.header.traffic_class, at, more, bytes });
+        let part = Part { traffic_class: to_us.header.traffic_class, at, more, bytes };
+        if datagram.has(&part) {
+            return Err(DropReason::BadFragment);
+        }
+        datagram.parts.push(part);
         let classes: Vec<u8> = datagram.parts.iter().map(|part| part.traffic_class).collect();
         // The others are of no use without a bad one, and not to be trusted with it.
         let (mut outcome, those) = match (datagram.makes_sense(), datagram.whole()) {

@@ -24,7 +24,7 @@ impl<B: Buffer> Node<B> for Reassembly {
         let whole = match state.fragments.take(name, (part, bytes), state.now_ns) {
             Ok(Some(whole)) => whole,
             Ok(None) => return Next::End(Fate::Gather),
-            Err(Useless::Senseless) => return Next::drop(DropReason::BadFragment),
+            Err(Useless::Senseless | Useless::Twice) => return Next::drop(DropReason::BadFragment),
             Err(Useless::Full) => return Next::drop(DropReason::FragmentsFull),
         };
         match rebuild(&mut packet.buffer, (source, destination), whole) {

@@ -58,6 +58,8 @@ pub(crate) struct Whole<'a> {
 pub(crate) enum Useless {
     /// It, or its datagram, makes no sense: too long, overlapping (RFC 5722), ending twice.
     Senseless,
+    /// All of it has come before, octet by octet, as where a network brings packets twice (RFC 8200 4.5): the others wait on.
+    Twice,
     /// Others have all places of that side.
     Full,
 }
@@ -133,6 +135,9 @@ impl Fragments {
     ) -> Result<Option<Whole<'_>>, Useless> {
         self.expire(now_ns);
         let at = self.place_of(name, now_ns)?;
+        if self.datagrams[at].has(part, bytes) {
+            return Err(Useless::Twice);
+        }
         self.datagrams[at].ecn.add(part.ecn);
         match self.datagrams[at].put(part, bytes) {
             Some(None) => {
@@ -240,6 +245,17 @@ impl Datagram {
         (self.name, self.since_ns, self.parts) = (name, since_ns, 0);
         (self.units, self.length) = ([0; UNIT_WORDS], None);
         self.ecn = OfFragments::default();
+    }
+
+    /// Whether a fragment brings nothing that is not there.
+    fn has(&self, part: Part, bytes: &[u8]) -> bool {
+        let end = part.offset + bytes.len();
+        let mut units = part.offset / UNIT..end.div_ceil(UNIT);
+        let is_there = |unit: usize| self.units.get(unit / 64).is_some_and(|word| word >> (unit % 64) & 1 != 0);
+        let is_aligned = part.offset.is_multiple_of(UNIT) && (!part.more || bytes.len().is_multiple_of(UNIT));
+        let ends_alike = part.more == (self.length != Some(end));
+        let is_like_it = is_aligned && ends_alike && !bytes.is_empty();
+        is_like_it && self.bytes.get(part.offset..end) == Some(bytes) && units.all(is_there)
     }
 
     /// `Some` of the length once it is whole; `None` where the fragment makes no sense in it.

@@ -326,13 +326,21 @@ fn due(record: &UsageRecord) -> impl Iterator<Item = UrrId> {
     record.urrs.iter().filter(|usage| usage.due != 0).map(|usage| usage.urr)
 }
 
-/// URRs that are to report when one of these does (TS 29.244 5.2.2.4).
+/// URRs that are to report when one of these does (TS 29.244 5.2.2.4), and those that are to when they do.
 pub(crate) fn linked(rules: &Rules, reporting: &BTreeSet<UrrId>) -> Vec<UrrId> {
-    let is_linked = |urr: &&Urr| {
-        urr.triggers.contains(Triggers::LINKED_USAGE)
-            && urr.linked.iter().any(|other| reporting.contains(other))
-    };
-    rules.urrs.iter().filter(is_linked).map(|urr| urr.id).collect()
+    let mut all = reporting.clone();
+    loop {
+        let is_linked = |urr: &&Urr| {
+            urr.triggers.contains(Triggers::LINKED_USAGE)
+                && urr.linked.iter().any(|other| all.contains(other))
+        };
+        let found: Vec<UrrId> = rules.urrs.iter().filter(is_linked).map(|urr| urr.id).collect();
+        let known = all.len();
+        all.extend(&found);
+        if all.len() == known {
+            return found;
+        }
+    }
 }
 
 fn link(record: &mut UsageRecord, rules: &Rules) {

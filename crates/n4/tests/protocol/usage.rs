@@ -262,7 +262,7 @@ fn a_linked_urr_reports_along() {
     assert_eq!(told, [(1, Trigger::VOLTH, (50, 60)), (2, Trigger::LIUSA, (50, 60))]);
 }
 
-/// TS 29.244 8.2.19, LIUSA: whatever makes the other report.
+/// TS 29.244 8.2.19, LIUSA: whatever makes the other report, as one that is linked itself.
 #[test]
 fn a_linked_urr_reports_along_with_a_query_and_a_removal() {
     let along = |id| CreateUrr { linked_urr_ids: vec![1], ..urr(id, LIUSA) };
@@ -274,8 +274,9 @@ fn a_linked_urr_reports_along_with_a_query_and_a_removal() {
     lab.traffic(session, (50, 60), false);
     let query_urrs = vec![QueryUrr { urr_id: 1, carried: vec![] }];
     let answer = lab.modify(session, SessionModificationRequest { query_urrs, ..Default::default() });
-    let expected = [(1, Trigger::IMMER, (50, 60)), (2, Trigger::LIUSA, (50, 60))];
-    assert_eq!(told(answer.usage_reports), expected);
+    let along = |octets| [(2, Trigger::LIUSA, octets), (3, Trigger::LIUSA, octets)];
+    let [second, third] = along((50, 60));
+    assert_eq!(told(answer.usage_reports), [(1, Trigger::IMMER, (50, 60)), second, third]);
     lab.traffic(session, (7, 8), false);
     let mut update_pdrs = vec![];
     for (pdr_id, urr_ids) in [(1, vec![2, 3]), (2, vec![2, 3])] {
@@ -290,8 +291,8 @@ fn a_linked_urr_reports_along_with_a_query_and_a_removal() {
     let request = SessionModificationRequest { remove_urrs, update_pdrs, update_urrs, ..Default::default() };
     let answer = lab.modify(session, request);
     assert_eq!(answer.cause, Cause::RequestAccepted, "{:?}", lab.notes);
-    let expected = [(1, Trigger::TERMR, (7, 8)), (2, Trigger::LIUSA, (7, 8))];
-    assert_eq!(told(answer.usage_reports), expected);
+    let [second, third] = along((7, 8));
+    assert_eq!(told(answer.usage_reports), [(1, Trigger::TERMR, (7, 8)), second, third]);
     seconds(&mut lab, 10);
     assert!(reported(&mut lab, session).is_empty());
 }

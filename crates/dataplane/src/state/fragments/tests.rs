@@ -76,6 +76,26 @@ fn what_makes_no_sense_is_forgotten_whole() {
     assert_eq!(take(&mut fragments, name(1), (part(0, false), &all[..8]), 0), Err(Useless::Senseless));
 }
 
+/// A network may bring a packet twice. What is not the same octet by octet is another matter.
+#[test]
+fn a_fragment_that_comes_twice_is_no_harm() {
+    let all: Vec<u8> = (0..40).collect();
+    let (first, last) = ((part(0, true), &all[..16]), (part(16, false), &all[16..37]));
+    for order in [[first, first, last], [last, last, first], [first, (part(8, true), &all[8..16]), last]] {
+        let mut fragments = Fragments::new(DATAGRAMS, 1);
+        assert_eq!(take(&mut fragments, name(1), order[0], 0), Ok(None));
+        assert_eq!(take(&mut fragments, name(1), order[1], 0), Err(Useless::Twice));
+        assert_eq!((fragments.waiting(), fragments.ended()), (1, Ended::default()));
+        assert_eq!(take(&mut fragments, name(1), order[2], 0), Ok(Some(&all[..37])));
+    }
+    let changed: Vec<u8> = all.iter().map(|octet| octet ^ 1).collect();
+    for second in [(part(0, true), &changed[..16]), (part(0, false), &all[..16]), (part(0, true), &all[..24])] {
+        let mut fragments = Fragments::new(DATAGRAMS, 1);
+        assert_eq!(take(&mut fragments, name(1), first, 0), Ok(None));
+        assert_eq!(take(&mut fragments, name(1), second, 0), Err(Useless::Senseless), "{second:?}");
+    }
+}
+
 #[test]
 fn the_limits_hold() {
     let mut fragments = Fragments::new(DATAGRAMS, 1);
