@@ -56,6 +56,8 @@ pub struct Classifier {
     pub(super) applications: Vec<Box<str>>,
     pub(super) tells_requests_apart: bool,
     pub(super) asks_for_alpn: bool,
+    /// Some rules of hosts are for lookups of them.
+    pub(super) asks_for_lookups: bool,
 }
 
 /// Rules with nothing but regular expressions to be found by: by a literal that they have in all their matches, or by
@@ -111,12 +113,14 @@ impl Classifier {
 
     fn rank_as_said(&self, facts: &Facts<'_>) -> Option<usize> {
         let mut memory = ArrayVec::<u8, NAME_MAX>::new();
-        let host = facts.host.and_then(|host| {
+        let is_lookup = facts.layer == Some(Layer::Dns);
+        // What is looked up is of no concern to any rule, mostly, and its rules would be far away.
+        let host = facts.host.filter(|_| !is_lookup || self.asks_for_lookups).and_then(|host| {
             memory.try_extend_from_slice(host).ok()?;
             memory.make_ascii_lowercase();
             Some(memory.as_slice())
         });
-        let view = View { facts: *facts, host, is_lookup_of_host: facts.layer == Some(Layer::Dns) };
+        let view = View { facts: *facts, host, is_lookup_of_host: is_lookup };
         let mut search = Search { rules: self, view, best: u32::MAX, tries: Tries::new() };
         if let Some(host) = host {
             self.names.search(host, |lead| search.lead(lead));

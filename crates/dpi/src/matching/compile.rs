@@ -69,6 +69,7 @@ struct Draft {
     applications: FxHashMap<Box<str>, u16>,
     tells_requests_apart: bool,
     asks_for_alpn: bool,
+    asks_for_lookups: bool,
 }
 
 impl Draft {
@@ -79,6 +80,7 @@ impl Draft {
         let mut more = more_of(when, automata);
         self.tells_requests_apart |= asks_for_request(when);
         self.asks_for_alpn |= !when.alpn.is_empty();
+        self.asks_for_lookups |= asks_for_host(when) && when.layers.contains(&Layer::Dns);
         self.outcomes.push(Outcome { id, precedence, rating_group, service, application });
         if is_loose(when) {
             self.place_by_regex(when, (rank, &mut more));
@@ -141,8 +143,7 @@ impl Draft {
             [only] => *only,
             _ => PortRange::ANY,
         };
-        let asks_for_host = !when.hosts.is_empty() || when.host_regex.is_some() || when.url_regex.is_some();
-        let of_hosts = if asks_for_host { OF_HOSTS } else { 0 };
+        let of_hosts = if asks_for_host(when) { OF_HOSTS } else { 0 };
         let layers = when.layers.iter().fold(of_hosts, |bits, layer: &Layer| bits | layer.bit());
         let place = (!more.is_empty()).then_some(self.more.len() as u32);
         if place.is_some() {
@@ -243,6 +244,7 @@ impl Draft {
             applications,
             tells_requests_apart: self.tells_requests_apart,
             asks_for_alpn: self.asks_for_alpn,
+            asks_for_lookups: self.asks_for_lookups,
         })
     }
 }
@@ -262,6 +264,11 @@ fn more_of(when: &Conditions, [host_regex, url_regex]: [Option<Automaton>; 2]) -
         url_regex,
         alpn: when.alpn.clone(),
     }
+}
+
+/// Whether a rule asks for a host, which of a lookup is the name that is asked for.
+fn asks_for_host(when: &Conditions) -> bool {
+    !when.hosts.is_empty() || when.host_regex.is_some() || when.url_regex.is_some()
 }
 
 /// Whether a rule asks for what a request of HTTP/1.x says, and may be that request's.
