@@ -292,7 +292,7 @@ fn usage(urr: &ExplainedUrr) -> String {
     // Control planes leave the highest bit 0 (TS 29.244 8.2.54).
     let whose = if urr.urr.0 >= OWN_METERS { "a meter of this node, " } else { "" };
     format!(
-        "{whose}{} counts it, after {} bytes up and {} bytes down{quota}",
+        "{whose}{} has counted {} bytes up and {} bytes down{quota}",
         urr.urr, urr.uplink_bytes, urr.downlink_bytes
     )
 }
@@ -376,7 +376,7 @@ pub(super) mod tests {
              action:   the FAR says forward to the access side, in tunnel 0x00000200 from 10.30.0.2 to 10.30.0.1, \
              QFI 9, marked DSCP 46; gates are open\n\
              QER:      QER 1 limits downlink to 8 kbit/s (MBR), and has room now\n\
-             URR:      URR 3 counts it, after 1 bytes up and 2 bytes down; its quota is used up\n\
+             URR:      URR 3 has counted 1 bytes up and 2 bytes down; its quota is used up\n\
              next hop: 10.30.0.1 by port n3, Ethernet address known\n\
              outcome:  it would be dropped: quota_exhausted (A URR's quota is used up)\n"
         );
