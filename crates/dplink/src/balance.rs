@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 /// A session, as one may name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Whose {
     /// By the user's address, and the network it is of.
     User(IpAddr, Instance),
@@ -34,6 +35,7 @@ pub struct Destination {
 
 /// What is to be even between workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// The share of their time that packets take. What one session costs is not known: it is reckoned as much as others of
     /// its worker.
@@ -45,6 +47,7 @@ pub enum Measure {
 
 /// What is done without an order so that workers are as busy as each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BalanceMode {
     /// Nothing: each session is at the worker of its user's address.
     #[default]
@@ -130,6 +133,7 @@ pub struct Placements {
 
 /// Who wanted a session to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MoveCause {
     /// Somebody who named it.
     Asked,

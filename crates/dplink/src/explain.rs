@@ -71,6 +71,7 @@ pub struct Explanation {
 
 /// Of what application a flow was taken to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExplainedApplication {
     /// Of that in the question.
     Asked,
@@ -84,6 +85,7 @@ pub enum ExplainedApplication {
 
 /// What becomes of a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It leaves.
     Sent,
@@ -100,6 +102,7 @@ pub enum Outcome {
 
 /// What a FAR does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExplainedAction {
     /// DROP.
     Drop,

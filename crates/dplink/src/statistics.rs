@@ -68,6 +68,7 @@ pub struct PathStatistics {
 
 /// What is known of the path to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PathState {
     /// It has not answered yet, nor been silent for long enough; or nobody is asked.
     Unknown,
@@ -274,6 +275,7 @@ pub struct PortClass {
 
 /// How the packets of a port get to the workers that own their users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Spread {
     /// There is one worker.
     #[default]

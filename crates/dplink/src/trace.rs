@@ -59,6 +59,7 @@ pub struct TracedPacket {
 
 /// Where a packet's way through the graph ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TraceEnd {
     /// Given to a port.
     Sent {
@@ -112,6 +113,7 @@ pub struct TracedParts {
 
 /// Where a part of a packet ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TracePartEnd {
     /// Given to a port, or come in there again by a tunnel of this node.
     Sent {

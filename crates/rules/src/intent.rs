@@ -60,6 +60,7 @@ pub mod limits {
 
 /// Where a packet comes from or goes to (TS 29.244 8.2.2 and 8.2.24).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Interface {
     /// Towards the radio: N3, S1-U, or N9/S5-U when nearer to it.
     Access,
@@ -157,6 +158,7 @@ pub enum ApplyAction {
 
 /// What stands inside the UDP/IP header to put on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OuterHeader {
     /// GTP-U, of the peer's tunnel, which is never 0.
     Gtpu(Teid),

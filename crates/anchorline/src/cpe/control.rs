@@ -185,7 +185,9 @@ pub(crate) async fn order(path: &Path, order: Order) -> anyhow::Result<Done> {
     let order = serde_json::to_string(&order)? + "\n";
     if order.len() as u64 > ORDER_MAX {
         let most = ORDER_MAX >> 20;
-        return Err(exit::unusable(anyhow::anyhow!("that is too much for one order, {most} MiB: do it by parts")));
+        return Err(exit::unusable(anyhow::anyhow!(
+            "that is too much for one order, {most} MiB: do it by parts"
+        )));
     }
     let conversation = async {
         let mut stream = UnixStream::connect(path).await.map_err(|error| {

@@ -236,6 +236,8 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
+        let json = serde_json::to_string(&balancing()).unwrap();
+        assert!(json.contains("\"mode\":\"all\"") && json.contains("\"cause\":\"evening\""), "{json}");
         let led = Balancing { is_led_by_devices: true, mode: BalanceMode::Off, ..balancing() };
         let text = super::text(&led);
         let told =

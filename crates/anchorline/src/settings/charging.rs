@@ -168,7 +168,9 @@ pub(super) fn check(file: File, predefined: &Predefined) -> Result<ChargingSetti
     let is_twice = |(at, key): (usize, &Key)| content.iter().skip(at + 1).any(|other| other == key);
     if let Some((_, key)) = content.iter().enumerate().find(|one| is_twice(*one)) {
         let group = key.rating_group;
-        return Err(Refusal::absent(format!("[[charging.content]] of rating group {group} stands there twice")));
+        return Err(Refusal::absent(format!(
+            "[[charging.content]] of rating group {group} stands there twice"
+        )));
     }
     let mapped = file.urr.iter().map(range).collect::<Result<_, _>>()?;
     let rating = Rating::new(default, mapped, predefined.keys().chain(content.iter().copied()));
@@ -226,14 +228,12 @@ fn range(urr: &Urr) -> Result<(RangeInclusive<u32>, Key), Refusal> {
 fn check_apart(urrs: &[Urr]) -> Result<(), Refusal> {
     let mut sorted: Vec<&Urr> = urrs.iter().collect();
     sorted.sort_by_key(|urr| *urr.first.get_ref());
-    let meets = |pair: &&[&Urr]| pair[1].first.get_ref() <= &pair[0].end();
-    match sorted.windows(2).find(meets) {
-        Some([before, urr]) => {
-            let (first, last) = (before.first.get_ref(), before.end());
-            Err(Refusal::of(&urr.first, format!("another [[charging.urr]] is of URRs {first} to {last}")))
-        }
-        _ => Ok(()),
-    }
+    let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
+    let Some((before, urr)) = pairs.find(|(before, next)| *next.first.get_ref() <= before.end()) else {
+        return Ok(());
+    };
+    let (first, last) = (before.first.get_ref(), before.end());
+    Err(Refusal::of(&urr.first, format!("another [[charging.urr]] is of URRs {first} to {last}")))
 }
 
 fn policy(file: &File) -> Result<Policy, Refusal> {

@@ -119,7 +119,10 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
             return Err(Refusal::of(listen, "peers are told this address: it cannot be 0.0.0.0 or ::"));
         }
         if listen.get_ref().0.port() == 0 {
-            return Err(Refusal::of(listen, "control planes have to know the port, which is 8805 mostly; 0 is none"));
+            return Err(Refusal::of(
+                listen,
+                "control planes have to know the port, which is 8805 mostly; 0 is none",
+            ));
         }
     }
     let is_like_the_first =

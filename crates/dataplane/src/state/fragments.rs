@@ -251,7 +251,8 @@ impl Datagram {
     fn has(&self, part: Part, bytes: &[u8]) -> bool {
         let end = part.offset + bytes.len();
         let mut units = part.offset / UNIT..end.div_ceil(UNIT);
-        let is_there = |unit: usize| self.units.get(unit / 64).is_some_and(|word| word >> (unit % 64) & 1 != 0);
+        let is_there =
+            |unit: usize| self.units.get(unit / 64).is_some_and(|word| word >> (unit % 64) & 1 != 0);
         let is_aligned = part.offset.is_multiple_of(UNIT) && (!part.more || bytes.len().is_multiple_of(UNIT));
         let ends_alike = part.more == (self.length != Some(end));
         let is_like_it = is_aligned && ends_alike && !bytes.is_empty();

@@ -274,7 +274,7 @@ proptest! {
     #[test]
     fn any_bytes_end(
         segments in proptest::collection::vec(
-            (0..6_000_u32, proptest::collection::vec(any::<u8>(), 1..40)), SEGMENTS_MAX.into(),
+            (0..6_000_u32, proptest::collection::vec(any::<u8>(), 1..40)), usize::from(SEGMENTS_MAX),
         ),
         start in prop_oneof![Just(&b"GET "[..]), Just(&[22, 3, 1, 1, 0, 1][..]), Just(&[][..])],
     ) {

@@ -14,7 +14,8 @@ pub(super) fn rows(text: &str) -> (impl Iterator<Item = Row>, Vec<Mistake>) {
     mistakes.iter().for_each(|mistake| empty.forgive(&mistake.what));
     // Of what has no columns, nothing more can be said.
     let records = reader.into_records().take(if columns.is_empty() { 0 } else { usize::MAX });
-    let is_open = |record: &StringRecord| record.position().is_some_and(|at| is_open(text, at.byte() as usize));
+    let is_open =
+        |record: &StringRecord| record.position().is_some_and(|at| is_open(text, at.byte() as usize));
     let mut records = records.peekable();
     let rows = std::iter::from_fn(move || records.next().map(|record| (record, records.peek().is_none())));
     let rows = rows.map(move |(record, is_last)| match record {
@@ -30,7 +31,8 @@ pub(super) fn rows(text: &str) -> (impl Iterator<Item = Row>, Vec<Mistake>) {
 /// Whether the text behind `from`, where the last record begins, ends amid a cell in quotes, as where a file was cut off: they come in
 /// pairs (RFC 4180 2), which the library does not mind.
 fn is_open(text: &str, from: usize) -> bool {
-    memchr::memchr_iter(b'"', text.as_bytes().get(from..).unwrap_or_default()).count() % 2 != 0
+    let rest = text.as_bytes().get(from..).unwrap_or_default();
+    !memchr::memchr_iter(b'"', rest).count().is_multiple_of(2)
 }
 
 /// Lines of records. The library's own are one too low behind line ends of two bytes, and behind empty lines.

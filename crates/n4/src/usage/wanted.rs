@@ -80,7 +80,7 @@ pub(super) fn grant(usage: &UrrUsage, urr: &Urr) -> u32 {
 
 /// Under which it has the URR's own, or is to have it once packets pass again.
 pub(super) fn own_grant(usage: &UrrUsage, urr: &Urr) -> u32 {
-    urr.quota_grant | in_force(usage, urr).volume_quotas * SUBSEQUENT
+    urr.quota_grant | (in_force(usage, urr).volume_quotas * SUBSEQUENT)
 }
 
 /// Where that is in counts that began at `base`: what passed before is not to pass again.

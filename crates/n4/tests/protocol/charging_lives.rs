@@ -80,7 +80,9 @@ fn a_session_that_is_charged_no_longer_has_a_last_record() {
     lab.config.charging = None;
     lab.restart();
     seconds(&mut lab, 11);
-    assert!(lab.cdrs.iter().all(|cdr| cdr.cause == Closed::ManagementIntervention && !cdr.cause.is_partial()));
+    assert!(
+        lab.cdrs.iter().all(|cdr| cdr.cause == Closed::ManagementIntervention && !cdr.cause.is_partial())
+    );
     let mut all: Vec<_> = lab.cdrs.iter().flat_map(volumes).collect();
     all.sort_unstable();
     assert_eq!(all, [(1, 1_500, 0), (10, 1_500, 2)]);

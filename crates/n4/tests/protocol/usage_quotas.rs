@@ -1,7 +1,7 @@
 //! Quotas: what becomes of packets when one has run out, and what is told of it.
 
-use crate::common::{Lab, Obedience, SMF};
 use crate::common::billing::*;
+use crate::common::{Lab, Obedience, SMF};
 use dplink::Notice;
 use n4::{Input, Output};
 use pfcp::UsageReportTrigger as Trigger;

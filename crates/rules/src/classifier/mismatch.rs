@@ -13,6 +13,7 @@ use std::net::Ipv4Addr;
 
 /// The first criterion of a PDI that a packet does not meet, and what the PDI wants there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mismatch {
     /// Packets from another side.
     Source(Interface),
@@ -32,6 +33,7 @@ pub enum Mismatch {
 
 /// The first criterion of an SDF filter that a packet does not meet, and what the filter wants there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FilterMismatch {
     /// Another protocol.
     Protocol(u8),

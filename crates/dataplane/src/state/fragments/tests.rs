@@ -89,7 +89,8 @@ fn a_fragment_that_comes_twice_is_no_harm() {
         assert_eq!(take(&mut fragments, name(1), order[2], 0), Ok(Some(&all[..37])));
     }
     let changed: Vec<u8> = all.iter().map(|octet| octet ^ 1).collect();
-    for second in [(part(0, true), &changed[..16]), (part(0, false), &all[..16]), (part(0, true), &all[..24])] {
+    for second in [(part(0, true), &changed[..16]), (part(0, false), &all[..16]), (part(0, true), &all[..24])]
+    {
         let mut fragments = Fragments::new(DATAGRAMS, 1);
         assert_eq!(take(&mut fragments, name(1), first, 0), Ok(None));
         assert_eq!(take(&mut fragments, name(1), second, 0), Err(Useless::Senseless), "{second:?}");
