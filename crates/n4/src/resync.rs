@@ -44,10 +44,8 @@ impl Node {
 
     /// What is under way may never be done. What has been, and waits for a control plane alone, goes on waiting for it.
     pub(crate) fn data_path_lost(&mut self) {
-        self.note(
-            Level::Warning,
-            "the data plane is lost: what it has not confirmed is taken back".to_owned(),
-        );
+        let level = if self.sessions.pending().is_empty() { Level::Info } else { Level::Warning };
+        self.note(level, "the data plane is lost: what it has not confirmed is taken back".to_owned());
         (self.epoch, self.lost_ms) = (None, self.wall_ms());
         self.refreshing = Refreshing::default();
         self.out_of_step();

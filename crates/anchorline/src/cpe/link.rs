@@ -3,6 +3,7 @@
 use dplink::frame::{self, FrameError, Reader};
 use dplink::{Command, Desired, Notice, RefusalCause, Role, VERSION};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -13,6 +14,8 @@ use tokio::time::sleep;
 const AHEAD: usize = 4_096;
 /// Between two tries to connect.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Between two looks whether the data plane answers.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// What the link has to tell.
 pub(crate) enum Heard {
@@ -60,8 +63,10 @@ impl Link {
             while !tell.is_closed() {
                 if let Ok(socket) = UnixStream::connect(&path).await {
                     is.send_replace(Peer::Here);
-                    if let Err(error) = converse(socket, &tell, &is).await {
-                        tracing::warn!("the link to the data plane broke: {error:#}");
+                    match converse(socket, &tell, &is).await {
+                        Err(_) if *is.borrow() == Peer::Leaving => tracing::info!("the data plane has ended"),
+                        Err(error) => tracing::warn!("the link to the data plane broke: {error:#}"),
+                        Ok(()) => {}
                     }
                     let _ = tell.send(Heard::Lost).await;
                     is.send_replace(Peer::Absent);
@@ -95,6 +100,7 @@ async fn converse(
 ) -> anyhow::Result<()> {
     let (mut from, mut to) = socket.into_split();
     let (commands, mut queue) = mpsc::channel(AHEAD);
+    let answers = AtomicBool::new(true);
     let write = async {
         let mut bytes = Vec::new();
         frame::write(&Command::Hello { version: VERSION, role: Role::Control }, &mut bytes)?;
@@ -116,8 +122,13 @@ async fn converse(
         let mut bytes = vec![0; 65_536];
         loop {
             while let Some(notice) = reader.take()? {
-                if notice == Notice::Leaving {
-                    is.send_replace(Peer::Leaving);
+                match notice {
+                    Notice::Leaving => _ = is.send_replace(Peer::Leaving),
+                    Notice::Statistics(_) => {
+                        answers.store(true, Relaxed);
+                        continue;
+                    }
+                    _ => {}
                 }
                 let heard = match notice {
                     hello @ Notice::Hello { .. } => Heard::Connected { hello, commands: commands.clone() },
@@ -135,6 +146,34 @@ async fn converse(
     tokio::select! {
         result = write => result,
         result = read => result,
+        () = watch((&commands, &answers, is), LOOK, told) => Ok(()),
+    }
+}
+
+/// Has the data plane asked for something that all of it has to answer, again and again: says when it does not, and when it does again.
+/// One that is about to end has other things to tell.
+async fn watch(
+    (commands, answers, is): (&mpsc::Sender<Command>, &AtomicBool, &watch::Sender<Peer>),
+    look: Duration,
+    told: impl Fn(bool),
+) {
+    let mut was_well = true;
+    loop {
+        // One that has no room for a question has enough of them.
+        let _ = commands.try_send(Command::GetStatistics);
+        sleep(look).await;
+        let is_well = answers.swap(false, Relaxed) || *is.borrow() == Peer::Leaving;
+        if is_well != was_well {
+            told(is_well);
+        }
+        was_well = is_well;
+    }
+}
+
+fn told(is_well: bool) {
+    match is_well {
+        true => tracing::info!("the data plane answers again"),
+        false => tracing::error!("the data plane has not answered for {LOOK:?}: users' packets may not pass"),
     }
 }
 
@@ -152,6 +191,7 @@ fn unsent(command: Command, error: FrameError) -> Result<Notice, FrameError> {
 mod tests {
     use super::*;
     use rules::{Rules, Seid};
+    use std::sync::Mutex;
 
     #[test]
     fn a_session_too_long_for_the_link_is_refused_and_nothing_else_is_passed_over() {
@@ -162,5 +202,28 @@ mod tests {
             Notice::Refused { session: Seid(7), revision: 3, cause: RefusalCause::Full, .. }
         ));
         assert!(unsent(Command::ResyncEnd, FrameError::TooLong(frame::LIMIT + 1)).is_err());
+    }
+
+    /// A process that hangs keeps its connections.
+    #[tokio::test]
+    async fn a_data_plane_that_does_not_answer_is_told_of_once_and_again_when_it_does() {
+        let (commands, mut asked) = mpsc::channel(AHEAD);
+        let (answers, said) = (AtomicBool::new(true), Mutex::new(vec![]));
+        let (is, _) = watch::channel(Peer::Here);
+        let look = Duration::from_millis(20);
+        let answering = async {
+            for is_well in [true, true, false, false, false, true, true] {
+                assert_eq!(asked.recv().await, Some(Command::GetStatistics));
+                answers.store(is_well, Relaxed);
+            }
+            asked.recv().await;
+            is.send_replace(Peer::Leaving);
+            asked.recv().await;
+        };
+        tokio::select! {
+            () = watch((&commands, &answers, &is), look, |is_well| said.lock().unwrap().push(is_well)) => {}
+            () = answering => {}
+        }
+        assert_eq!(*said.lock().unwrap(), [false, true]);
     }
 }
