@@ -74,11 +74,12 @@ pub(crate) fn look(
 }
 
 /// A session that was charged when the operator wanted that: its last record is of all that was used until this process began, which the
-/// data plane is asked about, and has told of our own meters when it took them away.
+/// data plane is asked about once it is there, and has told of our own meters when it took them away.
 fn look_at_former(record: &mut SessionRecord, (began_ms, now_ms): (u64, u64), can_ask: bool) -> Looked {
     let until_ms = began_ms + PATIENCE_MS;
-    let asks = meters::unheard(record, None, began_ms);
-    if can_ask && now_ms < until_ms && !asks.is_empty() {
+    let unheard = meters::unheard(record, None, began_ms);
+    if now_ms < until_ms && !unheard.is_empty() {
+        let asks = if can_ask { unheard } else { vec![] };
         return Looked { asks, next_ms: Some(until_ms), ..Looked::default() };
     }
     let readings = meters::readings(record, None);

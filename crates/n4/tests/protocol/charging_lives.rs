@@ -92,6 +92,29 @@ fn a_session_that_is_charged_no_longer_has_a_last_record() {
     assert_eq!(lab.cdrs.len(), 2);
 }
 
+/// Both processes are killed, and the next control engine finds the data plane at once, or late.
+#[test]
+fn a_session_that_is_charged_no_longer_is_billed_by_what_a_killed_data_plane_left() {
+    for is_late in [false, true] {
+        let (mut lab, session) = lab_of(Policy::default(), vec![urr(10, 0)]);
+        lab.traffic(session, (1_000, 0), false);
+        lab.interim(session, false);
+        lab.traffic(session, (500, 0), true);
+        seconds(&mut lab, 1);
+        lab.config.charging = None;
+        if is_late {
+            lab.handle(n4::Input::DataPathLost);
+            lab.restart_alone();
+            seconds(&mut lab, 30);
+            assert!(lab.cdrs.is_empty());
+        }
+        lab.kill_plane(is_late, false);
+        seconds(&mut lab, 11);
+        let all: Vec<_> = lab.cdrs.iter().flat_map(volumes).collect();
+        assert_eq!(all, [(10, 1_500, 0)], "{is_late}");
+    }
+}
+
 /// A container that was closed at a tariff time is kept, and the switch is not made again: what was used since is of the new tariff.
 #[test]
 fn a_tariff_switch_before_a_restart_stays_where_it_was() {
