@@ -128,6 +128,8 @@ async fn converse(
                         answers.store(true, Relaxed);
                         continue;
                     }
+                    // Before it has greeted, it answers no questions: what former lives have left comes first.
+                    Notice::Hello { .. } | Notice::FormerUsage { .. } => answers.store(true, Relaxed),
                     _ => {}
                 }
                 let heard = match notice {
