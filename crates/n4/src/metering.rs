@@ -238,7 +238,7 @@ impl Node {
             }
             UsageCause::DroppedDownlink => (Triggers::DROPPED_DOWNLINK, Trigger::DROTH),
             UsageCause::StartOfTraffic(start) => {
-                saves = record.rules.urrs.iter().any(|urr| urr.methods.event);
+                saves = record.rules.urrs.iter().any(|urr| urr.methods.event || urr.methods.duration);
                 let of_it = counts.iter().map(|counts| counts.urr);
                 of_it.for_each(|urr| usage::hear_start(record, urr, start.as_ref(), &self.config));
                 (Triggers::START_OF_TRAFFIC, Trigger::START)
@@ -247,7 +247,7 @@ impl Node {
         for counts in counts {
             meter.triggered(&mut record.usage, &record.rules, (counts.urr, wanted, trigger));
         }
-        // An event has a time, which the data plane does not tell again to who comes in our place.
+        // An event has a time, which the data plane does not tell again to who comes in our place; and so has the first packet.
         if saves && session.is_established() {
             session.save();
         }

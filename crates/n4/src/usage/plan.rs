@@ -132,6 +132,8 @@ pub(crate) struct Circumstances {
 fn meant(usage: &UrrUsage, rule: &Urr, (wanted, trigger): (Triggers, u32)) -> u32 {
     match (trigger, usage.is_blocked) {
         (Trigger::VOLQU, _) if usage.spent_grant != Some(grant(usage, rule)) => 0,
+        // All that has crossed it was told when something else was.
+        (Trigger::VOLTH, _) if usage.known.counts == usage.reported.counts => 0,
         (Trigger::START, _) | (_, false) => trigger * u32::from(rule.triggers.contains(wanted)),
         (Trigger::VOLQU, true) => missed(usage, rule),
         (_, true) => 0,

@@ -53,8 +53,10 @@ fn adjusted(urr: &Urr, usage: &UrrUsage) -> Urr {
     let mut urr = urr.clone();
     let uses = if urr.methods.event { usage.uses_awaited } else { 0 };
     urr.starts_awaited = usage.stops.wrapping_add(uses);
-    if urr.triggers.contains(Triggers::STOP_OF_TRAFFIC) || urr.methods.event {
-        // Who waits for the end, or counts, has to know of the beginning.
+    let begins_time = urr.methods.duration && !usage.is_running;
+    if urr.triggers.contains(Triggers::STOP_OF_TRAFFIC) || urr.methods.event || begins_time {
+        // Who waits for the end, or counts, has to know of the beginning; and time begins with it, which is not among what outlives the
+        // data plane.
         urr.triggers = Triggers(urr.triggers.0 | Triggers::START_OF_TRAFFIC.0);
     }
     urr.quota_grant = grant(usage, &urr);

@@ -97,10 +97,10 @@ fn a_full_record_has_what_all_meters_have_counted() {
         seconds(&mut lab, 1);
         lab.traffic(session, (600, 400), false);
     }
-    assert_eq!((lab.cdrs[0].cause, volumes(&lab.cdrs[0])), (Closed::VolumeLimit, vec![(10, 9_600, 6_400)]));
+    assert_eq!((lab.cdrs[0].cause, volumes(&lab.cdrs[0])), (Closed::VolumeLimit, vec![(10, 8_400, 5_600)]));
     lab.traffic(session, (60, 40), true);
     lab.delete(session);
-    assert_eq!(volumes(&lab.cdrs[1]), [(10, 120, 80)]);
+    assert_eq!(volumes(&lab.cdrs[1]), [(10, 1_320, 880)]);
     for cdr in &lab.cdrs {
         let moments = |it: &::charging::Container| it.first_packet_ms.zip(it.last_packet_ms);
         assert!(cdr.containers.iter().filter_map(moments).all(|(first, last)| first <= last), "{cdr:?}");

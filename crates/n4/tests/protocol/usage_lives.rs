@@ -33,6 +33,30 @@ fn a_query_is_answered_with_what_was_used_and_its_reference() {
     assert_eq!(told, [(5, 6), (0, 0)]);
 }
 
+/// It is told of the first packet at once, wherever else nothing would be told yet. So is whoever comes in its place.
+#[test]
+fn time_that_has_begun_outlives_a_data_plane_that_is_killed_at_once() {
+    for is_alone in [true, false] {
+        let mut rule = urr(1, TIMQU);
+        rule.time_quota = Some(30);
+        let (mut lab, session) = lab(vec![rule]);
+        for _ in 0..10 {
+            lab.traffic(session, (10, 0), false);
+            seconds(&mut lab, 1);
+        }
+        lab.kill_plane(is_alone, false);
+        lab.traffic(session, (10, 0), false);
+        seconds(&mut lab, 19);
+        assert!(reported(&mut lab, session).is_empty());
+        seconds(&mut lab, 1);
+        let report = reported(&mut lab, session).remove(0);
+        assert_eq!(
+            (report.usage_report_trigger, report.duration_measurement),
+            (Trigger(Trigger::TIMQU), Some(30))
+        );
+    }
+}
+
 #[test]
 fn a_query_of_an_unknown_urr_is_refused() {
     let (mut lab, session) = lab(vec![urr(1, 0)]);
