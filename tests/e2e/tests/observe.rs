@@ -157,7 +157,7 @@ fn peers(lab: &Lab, node: &Node, ran: &Ran) -> Result<()> {
     is_seen(" up ")?;
     says(
         &node.ctl("peers --json")?,
-        &["{\"peers\":[{\"side\":\"Access\",\"address\":\"10.30.0.1\"", "\"path\":\"Up\""],
+        &["{\"peers\":[{\"side\":\"access\",\"address\":\"10.30.0.1\"", "\"path\":\"up\""],
     )?;
     let told = wait::until("the node says that the gNB is there again", Duration::from_secs(5), || {
         Ok(Some(node.output()?).filter(|told| told.contains("the GTP-U peer 10.30.0.1 answers again")))
