@@ -223,8 +223,10 @@ mod tests {
             asked.recv().await;
         };
         tokio::select! {
-            () = watch((&commands, &answers, &is), look, |is_well| said.lock().unwrap().push(is_well)) => {}
+            // An answer comes before the look for it, however late both are.
+            biased;
             () = answering => {}
+            () = watch((&commands, &answers, &is), look, |is_well| said.lock().unwrap().push(is_well)) => {}
         }
         assert_eq!(*said.lock().unwrap(), [false, true]);
     }

@@ -15,7 +15,7 @@ pub(super) fn rows(text: &str) -> (impl Iterator<Item = Row>, Vec<Mistake>) {
     // Of what has no columns, nothing more can be said.
     let records = reader.into_records().take(if columns.is_empty() { 0 } else { usize::MAX });
     let is_open =
-        |record: &StringRecord| record.position().is_some_and(|at| is_open(text, at.byte() as usize));
+        |record: &StringRecord| record.position().is_some_and(|at| ends_in_quotes(text, at.byte() as usize));
     let mut records = records.peekable();
     let rows = std::iter::from_fn(move || records.next().map(|record| (record, records.peek().is_none())));
     let rows = rows.map(move |(record, is_last)| match record {
@@ -30,7 +30,7 @@ pub(super) fn rows(text: &str) -> (impl Iterator<Item = Row>, Vec<Mistake>) {
 
 /// Whether the text behind `from`, where the last record begins, ends amid a cell in quotes, as where a file was cut off: they come in
 /// pairs (RFC 4180 2), which the library does not mind.
-fn is_open(text: &str, from: usize) -> bool {
+fn ends_in_quotes(text: &str, from: usize) -> bool {
     let rest = text.as_bytes().get(from..).unwrap_or_default();
     !memchr::memchr_iter(b'"', rest).count().is_multiple_of(2)
 }
