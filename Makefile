@@ -13,7 +13,7 @@ export ANCHORLINE_REQUIRE_E2E ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build release package demo test e2e bench bench-quick bench-pfcp bench-check decoders differential fuzz soak miri lint clean
+.PHONY: help setup build release package demo test e2e service bench bench-quick bench-pfcp bench-check decoders differential fuzz soak miri lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ test: setup ## Run all tests and the linters
 e2e: setup ## Run the end-to-end tests alone
 	cargo build --locked --workspace --all-targets
 	cargo test --locked --workspace --test e2e
+
+service: setup ## Run the package's unit under a systemd of its own, in namespaces: starts, reloads, deaths, stops
+	cargo build --locked -p anchorline --bins
+	@scripts/check-service.sh
 
 bench: release ## Measure everything for the record, into bench/report; nine minutes on a quiet machine, after the build
 	@$(GUIDED) bench all --report bench/report $(ARGS)

@@ -47,6 +47,9 @@ decoders=$?
 scripts/check-package.sh
 package=$?
 
+scripts/check-service.sh
+service=$?
+
 scripts/lint.sh
 lint=$?
 
@@ -66,8 +69,8 @@ if [ -n "${CI:-}" ] && [ -f bench/baseline.json ]; then
     advise
 fi
 
-# A test program that crashed left no result: it counts as one failure. So do the decoders, the package and the linters.
-awk -v tests="$tests" -v disk="$disk" -v decoders="$decoders" -v package="$package" -v lint="$lint" '
+# A test program that crashed left no result: it counts as one failure. So do the decoders, the package, its service and the linters.
+awk -v tests="$tests" -v disk="$disk" -v decoders="$decoders" -v package="$package" -v service="$service" -v lint="$lint" '
     /^full disk:/ { again = 1 }
     # What was skipped before and has passed now was not skipped.
     /^test result: / { passed += $4; failed += $6; skipped += again ? -$4 : $8 }
@@ -75,6 +78,7 @@ awk -v tests="$tests" -v disk="$disk" -v decoders="$decoders" -v package="$packa
         if ((tests || disk) && !failed) failed = 1
         if (decoders) { print "decoders: failed, see above"; failed++ }
         if (package) { print "package: failed, see above"; failed++ }
+        if (service) { print "service: failed, see above"; failed++ }
         if (lint) { print "lint: failed, see above"; failed++ }
         printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
         exit failed > 0

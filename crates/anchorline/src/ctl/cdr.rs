@@ -25,7 +25,8 @@ pub(super) struct Args {
 enum Task {
     /// Print what is in files: records and their containers; needs no running node.
     ///
-    /// Files are those the node wrote: PGWRecords or CHFRecords in BER with the headers of TS 32.297, or JSON Lines.
+    /// Files are those the node wrote: PGWRecords or CHFRecords in BER with the headers of TS 32.297, or JSON Lines. Where some cannot be
+    /// read, the others are printed all the same, and it ends with an error that names them.
     /// docs/charging.md says what each field means.
     Show {
         /// The files.
@@ -123,17 +124,36 @@ fn text_of_lost(lost: &Lost) -> String {
     format!("; {records} LOST for want of room, from {since} to {last}, {bytes} bytes of users in them")
 }
 
+/// What is in files, which is all that there is to return where none is refused.
+///
+/// # Errors
+/// Files are refused: which, and why. What is in the others is printed before.
 fn show(files: &[PathBuf], json: bool) -> anyhow::Result<String> {
-    let read = files.iter().map(|file| Ok((file.as_path(), read(file)?)));
-    let read: Vec<(&Path, File)> = read.collect::<anyhow::Result<_>>()?;
-    if json {
-        let all = read.iter().map(|(path, file)| {
-            let header = file.header.as_ref().map(header);
-            json!({ "file": path, "header": header, "records": file.records })
-        });
-        return Ok(json!({ "files": all.collect::<Vec<_>>() }).to_string() + "\n");
+    match told_of(files, json) {
+        (told, None) => Ok(told),
+        (told, Some(error)) => crate::exit::say(&told).and(Err(error)),
     }
-    Ok(read.iter().map(|(path, file)| text(path, file)).collect())
+}
+
+/// What is in those files that can be read, and why others cannot.
+fn told_of(files: &[PathBuf], json: bool) -> (String, Option<anyhow::Error>) {
+    let (mut good, mut refused) = (Vec::new(), Vec::new());
+    for path in files {
+        match read(path) {
+            Ok(file) => good.push((path.as_path(), file)),
+            Err(error) => refused.push(format!("{error:#}")),
+        }
+    }
+    let told = if json { json_of(&good) } else { good.iter().map(|(path, file)| text(path, file)).collect() };
+    (told, (!refused.is_empty()).then(|| anyhow::anyhow!(refused.join("; "))))
+}
+
+fn json_of(files: &[(&Path, File)]) -> String {
+    let all = files.iter().map(|(path, file)| {
+        let header = file.header.as_ref().map(header);
+        json!({ "file": path, "header": header, "records": file.records })
+    });
+    json!({ "files": all.collect::<Vec<_>>() }).to_string() + "\n"
 }
 
 fn read(path: &Path) -> anyhow::Result<File> {
@@ -235,6 +255,22 @@ mod tests {
             let error = format!("{:#}", shown(octets, false).unwrap_err());
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn each_file_that_is_refused_is_named_and_the_good_ones_are_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [("bad", "{"), ("good", &LINE.replace('\n', "")), ("empty", "")].map(|(name, octets)| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, octets).unwrap();
+            file
+        });
+        let (good, error) = told_of(&files, false);
+        assert!(good.contains(": 1 records\n") && good.lines().count() == 3, "{good}");
+        let error = format!("{:#}", error.unwrap());
+        let [bad, shown, empty] = files.map(|file| file.display().to_string());
+        assert!(error.starts_with(&format!("{bad} is refused: line 1: EOF")), "{error}");
+        assert!(error.contains(&format!("; {empty} is refused: ")) && !error.contains(&shown), "{error}");
     }
 
     #[test]
