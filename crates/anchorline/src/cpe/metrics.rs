@@ -72,6 +72,11 @@ impl Collector for Snapshot {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut families = Families(encoder);
         families.gauge(
+            "build_info",
+            "The version of the control plane engine; always 1",
+            [(vec![("version", env!("CARGO_PKG_VERSION").to_owned())], 1)],
+        )?;
+        families.gauge(
             "dpe_up",
             "Whether the data plane answers",
             [(NO_LABELS, u64::from(self.dpe.is_some()))],
@@ -262,6 +267,7 @@ mod tests {
             exposition(Pfcp { sessions: 7, charging, ..Pfcp::default() }, Some(all), Some(statistics()))
                 .unwrap();
         for line in [
+            concat!("anchorline_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
             "anchorline_dpe_up 1",
             "anchorline_dpe_uptime_seconds 2",
             "anchorline_pfcp_sessions 7",
