@@ -19,6 +19,13 @@ fi
 "$folder/root/usr/bin/anchorline" --version | grep -qx "anchorline $(dpkg-deb --field "$package" Version)"
 dpkg-deb --info "$package" conffiles | grep -qx /etc/anchorline/upf.toml
 
+# Every link of a document leads to another.
+documents=$folder/root/usr/share/doc/anchorline
+while IFS=: read -r document link; do
+    place=$(dirname "$document")/${link%%#*}
+    [ -e "$place" ] || { echo "package: ${document#"$documents/"} leads to $link, which is not there" >&2; exit 1; }
+done < <(grep -roP '\]\(\K(?!https?:)[^)#][^)]*' --include='*.md' "$documents")
+
 # It knows no root but this one: what the unit starts stands elsewhere.
 if command -v systemd-analyze >/dev/null; then
     unit=$folder/anchorline.service

@@ -18,9 +18,14 @@ install -D -m 755 "$executable" "$root/usr/bin/anchorline"
 strip "$root/usr/bin/anchorline"
 install -D -m 644 -t "$root/lib/systemd/system" deploy/systemd/anchorline.service
 install -D -m 644 -t "$root/etc/anchorline" config/upf.toml
-install -D -m 644 -t "$root/usr/share/doc/anchorline" README.md docs/*.md
-install -D -m 644 -t "$root/usr/share/doc/anchorline/examples" config/*.toml
-install -D -m 644 LICENSE "$root/usr/share/doc/anchorline/copyright"
+# Documents lie to each other as they do here, so that their links lead on.
+documents=$root/usr/share/doc/anchorline
+install -D -m 644 -t "$documents" README.md ARCHITECTURE.md CONTRIBUTING.md
+for room in docs/*.md config/*.toml bench/*.* bench/report/*; do
+    install -D -m 644 "$room" "$documents/$room"
+done
+ln -s config "$documents/examples"
+install -m 644 LICENSE "$documents/copyright"
 
 # It reads a source package's description, of which it needs the name alone.
 depends() {
