@@ -67,8 +67,9 @@ pub(crate) enum Part {
     ForServer,
 }
 
-/// What a downlink container says of a packet beside its QoS flow (TS 38.415 5.5.2.1): whether it is reflective (RQI), and its
-/// paging policy (PPI). The next user plane function is told the same.
+/// What a tunnel's header says of a packet beside its QoS flow: of a downlink container (TS 38.415 5.5.2.1) whether it is reflective
+/// (RQI), and its paging policy (PPI); and whether there are extension headers that go on with it, which stand in front of it still
+/// ([`packet::gtpu::Relayed`]). The next user plane function is told the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowMarks(u8);
 
@@ -76,6 +77,7 @@ impl FlowMarks {
     pub(crate) const NONE: Self = Self(0);
     const HAS_POLICY: u8 = 1 << 7;
     const REFLECTIVE: u8 = 1 << 6;
+    const RELAYS: u8 = 1 << 5;
 
     /// Of the octet with the QFI, in a downlink container without a paging policy.
     #[inline(always)]
@@ -87,6 +89,23 @@ impl FlowMarks {
     pub(crate) fn of(container: &PduSession) -> Self {
         let reflective = if container.reflective { Self::REFLECTIVE } else { 0 };
         Self(reflective | container.paging_policy.map_or(0, |policy| Self::HAS_POLICY | policy))
+    }
+
+    /// The same where extension headers go on with the packet, or not.
+    #[must_use]
+    pub(crate) const fn relaying(self, relays: bool) -> Self {
+        if relays { Self(self.0 | Self::RELAYS) } else { Self(self.0 & !Self::RELAYS) }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn relays(self) -> bool {
+        self.0 & Self::RELAYS != 0
+    }
+
+    /// Whether the next tunnel's header is longer than most.
+    #[inline(always)]
+    pub(crate) const fn are_long(self) -> bool {
+        self.0 & (Self::HAS_POLICY | Self::RELAYS) != 0
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! Which PDR a packet matches (TS 29.244 5.2.1).
 
+use crate::gtpu::Relayed;
 use crate::ip::UserPacket;
 use ipnet::IpNet;
 use rules::{
@@ -29,6 +30,8 @@ pub(crate) struct Arrival {
     /// The network there.
     pub(crate) instance: Instance,
     pub(crate) tunnel: Option<Tunnel>,
+    /// Extension headers of that tunnel's header that go on into the next.
+    pub(crate) relayed: Relayed,
     pub(crate) packet: UserPacket,
 }
 

@@ -63,7 +63,7 @@ impl Reference {
     ) -> Option<Result<Outcome, DropReason>> {
         let packet = UserPacket::read(answer)?;
         let session = self.sessions.get(session)?;
-        let arrival = Arrival { port: 0, source, instance, tunnel: None, packet };
+        let arrival = Arrival { port: 0, source, instance, tunnel: None, relayed: vec![], packet };
         let pdr = first_pdr(&session.rules, &arrival)?;
         let (to, marks) = session.tunnel_of(pdr)?;
         let routed = self.put_into_tunnel(answer, &to, marks);

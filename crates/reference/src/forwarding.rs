@@ -7,7 +7,7 @@ use crate::detection::{Arrival, Tunnel};
 use crate::enforcement::{Action, Chosen, Marks, Moment, Verdict, is_of_a_link};
 use crate::errors::Stopped;
 use crate::fragments::split;
-use crate::gtpu::{self, Container};
+use crate::gtpu::{self, Container, Relayed};
 use crate::ip::{self, UDP, UserPacket};
 use crate::meters::Load;
 use crate::outcome::{Fate, Outcome};
@@ -113,7 +113,7 @@ impl Reference {
                     ip::take_hop(&mut bytes, &arrival.packet.header);
                     self.setup.clamp(&mut bytes, &arrival.packet);
                 }
-                self.put_into_tunnel(&bytes, to, marks)
+                self.relay_into_tunnel(&bytes, to, (marks, &arrival.relayed))
             }
         }
     }
@@ -155,6 +155,16 @@ impl Reference {
         to: &ForwardingParameters,
         marks: Marks,
     ) -> Result<Routed, DropReason> {
+        self.relay_into_tunnel(packet, to, (marks, &vec![]))
+    }
+
+    /// The same with extension headers of the tunnel that the packet came in.
+    pub(crate) fn relay_into_tunnel(
+        &self,
+        packet: &[u8],
+        to: &ForwardingParameters,
+        (marks, relayed): (Marks, &Relayed),
+    ) -> Result<Routed, DropReason> {
         if let Some(OuterHeaderCreation { header: OuterHeader::Udp(port), address }) =
             to.outer_header_creation
         {
@@ -171,7 +181,7 @@ impl Reference {
             reflective: marks.reflective,
             paging_policy: marks.paging_policy,
         });
-        self.put_message_into_tunnel(to, |teid| gtpu::g_pdu(teid, container, packet))
+        self.put_message_into_tunnel(to, |teid| gtpu::g_pdu(teid, container, relayed, packet))
     }
 
     /// A message to the other end of a tunnel.
@@ -232,7 +242,7 @@ pub(crate) type Routed = (NextHop, Vec<u8>);
 /// The fragments of a packet that is too long for its way, if it may be split.
 fn parts(arrival: &Arrival, stopped: Stopped) -> Option<Vec<Arrival>> {
     let Stopped::TooLong(room) = stopped else { return None };
-    let part = |packet| Arrival { packet, ..arrival.clone() };
+    let part = |packet| Arrival { packet, relayed: vec![], ..arrival.clone() };
     Some(split(&arrival.packet, room)?.into_iter().map(part).collect())
 }
 

@@ -3,6 +3,7 @@
 use crate::bytes::{octets, u16_at};
 use crate::detection::{Arrival, Tunnel, meant, sdf_matches};
 use crate::ethernet::{IPV4, IPV6, VLAN};
+use crate::gtpu::Relayed;
 use crate::ip::UserPacket;
 use crate::setup::{Mac, Network};
 use rules::{Direction, EthernetFilter, EthernetPdi, MacFilter, Pdi, Pdr, Rules, SdfFilter, TagFilter};
@@ -16,6 +17,8 @@ pub(crate) struct FrameArrival {
     pub(crate) port: usize,
     pub(crate) network: Network,
     pub(crate) tunnel: Option<Tunnel>,
+    /// Extension headers of that tunnel's header that go on into the next.
+    pub(crate) relayed: Relayed,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -65,6 +68,7 @@ impl FrameArrival {
             source: self.network.0,
             instance: self.network.1,
             tunnel: self.tunnel,
+            relayed: vec![],
             packet,
         });
         Some(Frame { from, to, customers, providers, ethertype, packet })

@@ -9,7 +9,6 @@
 
 use crate::Reference;
 use crate::billing::Bill;
-use crate::detection::Tunnel;
 use crate::enforcement::{FrameAction, Moment};
 use crate::forwarding::towards;
 use crate::frame_detection::{FrameArrival, first_pdr};
@@ -55,7 +54,7 @@ impl Reference {
     pub(crate) fn receive_frame(&mut self, port: usize, bytes: &[u8]) -> Result<Outcome, DropReason> {
         let place = port.checked_sub(self.setup.ports.len()).ok_or(DropReason::Unfinished)?;
         let network = self.setup.frame_ports.get(place).ok_or(DropReason::Unfinished)?.network;
-        let arrival = FrameArrival { port, network, tunnel: None, bytes: bytes.to_vec() };
+        let arrival = FrameArrival { port, network, tunnel: None, relayed: vec![], bytes: bytes.to_vec() };
         let (to, from) = arrival.stations().ok_or(DropReason::EthernetTruncated)?;
         if is_group(from) {
             return Err(DropReason::FrameSource);
@@ -74,10 +73,8 @@ impl Reference {
     pub(crate) fn receive_frame_in_tunnel(
         &mut self,
         session: usize,
-        (port, network, tunnel): (usize, Network, Tunnel),
-        bytes: &[u8],
+        arrival: &FrameArrival,
     ) -> Result<Outcome, DropReason> {
-        let arrival = FrameArrival { port, network, tunnel: Some(tunnel), bytes: bytes.to_vec() };
         let (_, mac) = arrival.stations().ok_or(DropReason::EthernetTruncated)?;
         if is_group(mac) {
             return Err(DropReason::FrameSource);
@@ -89,7 +86,7 @@ impl Reference {
             self.stations.retain(|known| (known.mac, known.network) != (mac, network));
             self.stations.push(Station { mac, network, session });
         }
-        self.serve_frame(session, &arrival)
+        self.serve_frame(session, arrival)
     }
 
     fn session_of_station(&self, mac: Mac, network: Instance) -> Option<usize> {
@@ -113,7 +110,7 @@ impl Reference {
             FrameAction::Buffer => Ok(Outcome::of(Fate::Kept)),
             FrameAction::Forward(to, marks) if to.outer_header_creation.is_some() => {
                 let marks = arrival.tunnel.map_or(marks, |tunnel| marks.beside(&tunnel));
-                match self.put_into_tunnel(&arrival.bytes, &to, marks) {
+                match self.relay_into_tunnel(&arrival.bytes, &to, (marks, &arrival.relayed)) {
                     Ok((next_hop, packet)) => self.transmit_counted(next_hop, packet, Some(bill)),
                     Err(reason) => self.not_sent(&bill, reason),
                 }
@@ -138,7 +135,7 @@ impl Reference {
         network: Network,
     ) -> Result<Outcome, DropReason> {
         let (to, _) = arrival.stations().ok_or(DropReason::EthernetTruncated)?;
-        let turned = FrameArrival { network, tunnel: None, ..arrival.clone() };
+        let turned = FrameArrival { network, tunnel: None, relayed: vec![], ..arrival.clone() };
         if is_group(to) {
             let mut outcome = self.send_frame(network, &arrival.bytes).into();
             self.serve_others(Some(session), &turned, &mut outcome);

@@ -15,19 +15,27 @@ pub(crate) const G_PDU: u8 = 255;
 
 /// Type of the extension header that holds a PDU session container.
 pub(crate) const PDU_SESSION_CONTAINER: u8 = 0x85;
-/// Types of extension headers with which radio nodes number packets in a handover; of no concern to us.
+/// Types of extension headers with which radio nodes number packets in a handover; what they say is of no concern to us.
 const PDCP_PDU_NUMBERS: [u8; 2] = [0x82, 0xc0];
 /// A longer chain is an attack on the receiver's time.
 const EXTENSIONS_MAX: usize = 8;
 
+/// As many go on as leave room for the container of the next tunnel.
+const RELAYED_MAX: usize = EXTENSIONS_MAX - 1;
+
+/// Types and contents of extension headers.
+pub(crate) type Relayed = Vec<(u8, Vec<u8>)>;
+
 /// A message, read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message<'a> {
     pub(crate) kind: u8,
     pub(crate) teid: u32,
     pub(crate) sequence: Option<u16>,
     /// The last PDU session container.
     pub(crate) container: Option<Container>,
+    /// Extension headers that go on with the packet.
+    pub(crate) relayed: Relayed,
     pub(crate) payload: &'a [u8],
     /// Bytes before the payload.
     pub(crate) header: usize,
@@ -44,7 +52,15 @@ impl<'a> Message<'a> {
         let length = usize::from(u16::from_be_bytes([l0, l1]));
         let body = bytes.get(8..8 + length).ok_or(DropReason::GtpuTruncated)?;
         let teid = u32::from_be_bytes([t0, t1, t2, t3]);
-        let mut message = Self { kind, teid, sequence: None, container: None, payload: body, header: 8 };
+        let mut message = Self {
+            kind,
+            teid,
+            sequence: None,
+            container: None,
+            relayed: Vec::new(),
+            payload: body,
+            header: 8,
+        };
         // Any of E, S and PN brings the four octets of all three along.
         if flags & 0b0111 != 0 {
             let [s0, s1, _, next] = octets(body, 0).ok_or(DropReason::GtpuTruncated)?;
@@ -87,7 +103,14 @@ impl<'a> Message<'a> {
         }
         // The two highest bits 10 and 11: the endpoint must understand it (TS 29.281 figure 5.2.1-2).
         let required = kind & 0b1000_0000 != 0 && !PDCP_PDU_NUMBERS.contains(&kind);
-        if required { Err(DropReason::GtpuUnknownExtension) } else { Ok(()) }
+        if required {
+            return Err(DropReason::GtpuUnknownExtension);
+        }
+        // 01: for the next node alone.
+        if kind >> 6 != 0b01 && self.relayed.len() < RELAYED_MAX {
+            self.relayed.push((kind, content.to_vec()));
+        }
+        Ok(())
     }
 }
 
@@ -117,24 +140,34 @@ pub(crate) struct Container {
     pub(crate) paging_policy: Option<u8>,
 }
 
-/// A user's packet in a tunnel.
-pub(crate) fn g_pdu(teid: u32, container: Option<Container>, packet: &[u8]) -> Vec<u8> {
-    let extension = container.map(|container| {
-        let kind = if container.downlink { 0x00 } else { 0x10 };
-        let rqi = if container.downlink && container.reflective { 0b0100_0000 } else { 0 };
-        let flow = rqi | container.qfi;
-        match container.paging_policy.filter(|_| container.downlink) {
-            None => vec![0, 0, 0, PDU_SESSION_CONTAINER, 1, kind, flow, 0],
-            // The rest of eight octets is padding.
-            Some(policy) => {
-                vec![0, 0, 0, PDU_SESSION_CONTAINER, 2, kind, 0b1000_0000 | flow, policy << 5, 0, 0, 0, 0]
-            }
-        }
-    });
-    let flags = if extension.is_some() { 0x34 } else { 0x30 };
-    let mut body = extension.unwrap_or_default();
+/// A user's packet in a tunnel, with a container and behind it the extension headers that it came with.
+pub(crate) fn g_pdu(teid: u32, container: Option<Container>, relayed: &Relayed, packet: &[u8]) -> Vec<u8> {
+    let container = container.map(|container| (PDU_SESSION_CONTAINER, container.content()));
+    let extensions: Relayed = container.into_iter().chain(relayed.iter().cloned()).collect();
+    let Some((first, _)) = extensions.first() else { return message(0x30, G_PDU, teid, packet) };
+    let mut body = vec![0, 0, 0, *first];
+    let following = extensions.iter().skip(1).map(|(kind, _)| *kind).chain([0]);
+    for ((_, content), next) in extensions.iter().zip(following) {
+        body.push(((content.len() + 2) / 4) as u8);
+        body.extend(content);
+        body.push(next);
+    }
     body.extend(packet);
-    message(flags, G_PDU, teid, &body)
+    message(0x34, G_PDU, teid, &body)
+}
+
+impl Container {
+    /// What is between the length of its extension header and the type of the next.
+    fn content(self) -> Vec<u8> {
+        let kind = if self.downlink { 0x00 } else { 0x10 };
+        let rqi = if self.downlink && self.reflective { 0b0100_0000 } else { 0 };
+        let flow = rqi | self.qfi;
+        match self.paging_policy.filter(|_| self.downlink) {
+            None => vec![kind, flow],
+            // The rest of eight octets is padding.
+            Some(policy) => vec![kind, 0b1000_0000 | flow, policy << 5, 0, 0, 0],
+        }
+    }
 }
 
 /// The header's mandatory part and what follows it.

@@ -6,6 +6,7 @@ use crate::congestion;
 use crate::detection::{Arrival, Tunnel};
 use crate::enforcement::is_of_a_link;
 use crate::ethernet::{ARP, IPV4, IPV6, VLAN};
+use crate::frame_detection::FrameArrival;
 use crate::frames;
 use crate::gtpu::{self, Message};
 use crate::icmp::{ALL_NODES, ALL_ROUTERS, ToUs, solicited_node};
@@ -208,9 +209,17 @@ impl Reference {
             let source = self.first_of_tunnel(session, f_teid).map(|pdr| pdr.pdi.source_interface);
             let (usual, instance) = self.port(to_us.port)?.network();
             let network = (source.unwrap_or(usual), instance);
-            return self.receive_frame_in_tunnel(session, (to_us.port, network, tunnel), &inner);
+            let arrival = FrameArrival {
+                port: to_us.port,
+                network,
+                tunnel: Some(tunnel),
+                relayed: message.relayed.clone(),
+                bytes: inner,
+            };
+            return self.receive_frame_in_tunnel(session, &arrival);
         }
         let mut arrival = self.arrival(to_us.port, Some(tunnel), &inner)?;
+        arrival.relayed.clone_from(&message.relayed);
         // A port may serve tunnels of both sides.
         arrival.source =
             self.first_of_tunnel(session, f_teid).map_or(arrival.source, |pdr| pdr.pdi.source_interface);
@@ -258,7 +267,7 @@ impl Reference {
     fn arrival(&self, port: usize, tunnel: Option<Tunnel>, bytes: &[u8]) -> Result<Arrival, DropReason> {
         let packet = UserPacket::read(bytes).ok_or(DropReason::UserPacketMalformed)?;
         let (source, instance) = self.port(port)?.network();
-        Ok(Arrival { port, source, instance, tunnel, packet })
+        Ok(Arrival { port, source, instance, tunnel, relayed: vec![], packet })
     }
 
     fn session_of_tunnel(&self, f_teid: FTeid) -> Option<usize> {

@@ -299,7 +299,7 @@ impl Reference {
         let header = &arrival.packet.header;
         (packet.header.traffic_class, packet.header.flow_label) = (header.traffic_class, header.flow_label);
         packet.spi = arrival.packet.spi;
-        let coming = Arrival { port: arrival.port, source, instance, tunnel: None, packet };
+        let coming = Arrival { port: arrival.port, source, instance, tunnel: None, relayed: vec![], packet };
         let own = is_down.then_some((pdr, far));
         let usual = first_pdr(&session.rules, &coming);
         let mut all: Vec<&Pdr> = session.rules.pdrs.iter().collect();

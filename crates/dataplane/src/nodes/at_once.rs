@@ -222,7 +222,7 @@ impl<'a> Ways<'a> {
     fn leave_in_tunnel<B: Buffer>(&self, packet: &mut Packet<B>, step: &HotStep) -> Option<PortIndex> {
         let Meta { qfi, marks, .. } = packet.meta;
         let exit = self.peers.exit(step.peer)?;
-        if marks.has_policy() || !exit.holds(self.neighbours, self.now_ns) {
+        if marks.are_long() || !exit.holds(self.neighbours, self.now_ns) {
             return None;
         }
         let tunnel = gtpu_encap::short_tunnel(step, (qfi, marks));

@@ -5,7 +5,7 @@ use crate::frame::{FlowMarks, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{HotStep, State};
 use packet::Buffer;
-use packet::gtpu::{PduSession, ShortTunnel, Tunnel};
+use packet::gtpu::{PduSession, Relayed, ShortTunnel, Template, Tunnel};
 use rules::Direction;
 
 pub(crate) struct GtpuEncap;
@@ -26,11 +26,27 @@ impl<B: Buffer> Node<B> for GtpuEncap {
         };
         packet.meta.next_hop = way.next_hop;
         let tunnel = tunnel(step, &packet.meta);
-        match way.template.encapsulate_into(&mut packet.buffer, tunnel) {
+        let encapsulated = match packet.meta.marks.relays() {
+            false => way.template.encapsulate_into(&mut packet.buffer, tunnel),
+            true => relay(&way.template, packet, tunnel),
+        };
+        match encapsulated {
             Some(()) => Next::To(NodeId::EthernetOutput),
             None => Next::drop(DropReason::NoHeadroom),
         }
     }
+}
+
+/// Into the next tunnel go the extension headers, too, that its header had (TS 29.281 5.2.1): they still stand in front of the packet,
+/// where the new ones come to be.
+#[cold]
+fn relay<B: Buffer>(template: &Template, packet: &mut Packet<B>, tunnel: Tunnel) -> Option<()> {
+    let outer = usize::from(packet.meta.outer);
+    let mut headers = [0; u8::MAX as usize];
+    let headers = headers.get_mut(..outer)?;
+    headers.copy_from_slice(packet.buffer.prepend(outer)?.get(..outer)?);
+    packet.buffer.trim_front(outer)?;
+    template.relay_into(&mut packet.buffer, tunnel, &Relayed::of(headers))
 }
 
 /// The tunnel that a step's packets go into.

@@ -37,7 +37,8 @@ impl<B: Buffer> Node<B> for GtpuInput {
         let Meta { port, source, teid, .. } = packet.meta;
         packet.meta.source = state.source_of_tunnel(port, source, teid);
         packet.meta.qfi = message.pdu_session.map_or(Meta::NO_QFI, |container| container.qfi);
-        packet.meta.marks = message.pdu_session.as_ref().map_or(FlowMarks::NONE, FlowMarks::of);
+        let marks = message.pdu_session.as_ref().map_or(FlowMarks::NONE, FlowMarks::of);
+        packet.meta.marks = marks.relaying(message.relays);
         let outer = ecn::of(packet.buffer.data()).unwrap_or_default();
         match unwrap(packet, &message) {
             Some(()) => match behind_tunnel(state, &mut packet.meta) {

@@ -4,7 +4,8 @@ use crate::Config;
 use crate::fixture::{Bench, GNB, N3, N6, config, rules};
 use crate::graph::{Hop, NodeId};
 use dplink::{Command, Notice, UsageCounts};
-use packet::{gtpu, ipv4, protocol, udp};
+use packet::gtpu::{self, Extension, PduSession, extension_type};
+use packet::{ipv4, protocol, udp};
 use rules::{Direction, FTeid, Interface, OuterHeaderCreation, Qfi, Rules, Seid, Teid, Urr, UrrId};
 use std::net::Ipv4Addr;
 
@@ -246,5 +247,37 @@ fn from_tunnel_to_tunnel_a_packet_stays_in_its_qos_flow_unless_a_qer_names_anoth
     for _ in 0..2 {
         let frame = gateway.g_pdu(Direction::Uplink, Some(5));
         assert_eq!(qfi_of(gateway.pass(&[frame]).0), (0x34, 0x10, 9));
+    }
+}
+
+/// As indirect forwarding in a handover has them: the source numbers what it has begun to send (TS 29.281 5.2.2.2).
+#[test]
+fn numbers_of_radio_nodes_go_on_from_tunnel_to_tunnel_beside_packets_without() {
+    let mut gateway = Gateway::new(N6);
+    let number =
+        |octets: &'static [u8; 2]| Extension { kind: extension_type::PDCP_PDU_NUMBER, content: octets };
+    let numbered = |octets| {
+        let (user, mut message) = (users(Direction::Uplink), vec![0; 64]);
+        let container = Extension { kind: extension_type::PDU_SESSION_CONTAINER, content: &[0x10, 5] };
+        let extensions = [container, number(octets)];
+        let length = gtpu::write_g_pdu_with(&mut message, S1, &extensions, user.len()).unwrap();
+        [&message[..length], &user].concat()
+    };
+    for _ in 0..2 {
+        let first = gateway.frame(Direction::Uplink, &numbered(b"ab"));
+        let without = gateway.g_pdu(Direction::Uplink, Some(5));
+        let second = gateway.frame(Direction::Uplink, &numbered(b"cd"));
+        let sent = gateway.pass(&[first, without, second]).0;
+        let read = |(_, message): &(usize, Vec<u8>)| {
+            let header = gtpu::Message::parse(message).unwrap();
+            let all = header.extensions(message).map(Result::unwrap);
+            let numbers = all.filter(|extension| extension.kind == extension_type::PDCP_PDU_NUMBER);
+            let numbers: Vec<Vec<u8>> = numbers.map(|number| number.content.to_vec()).collect();
+            assert_eq!(message[header.header_length..], users(Direction::Uplink));
+            (header.pdu_session, numbers)
+        };
+        let flow = Some(PduSession::uplink(5));
+        let expected = [(flow, vec![b"ab".to_vec()]), (flow, vec![]), (flow, vec![b"cd".to_vec()])];
+        assert_eq!(sent.iter().map(read).collect::<Vec<_>>(), expected);
     }
 }

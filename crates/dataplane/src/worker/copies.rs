@@ -35,6 +35,7 @@ impl<P: Port> Worker<P> {
     /// Lets a packet be answered for its user, and for the server, by a copy.
     pub(super) fn answer(&mut self, mut packet: Packet<P::Buffer>) {
         self.counters.created += 1;
+        packet.meta.marks = packet.meta.marks.relaying(false);
         match self.copy_whole(&packet) {
             Some(buffer) => {
                 let meta = Meta { part: Part::ForServer, ..packet.meta };

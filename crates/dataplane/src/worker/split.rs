@@ -73,7 +73,9 @@ impl<P: Port> Worker<P> {
         let mut buffer = self.lanes.first_mut()?.port.allocate()?;
         split.write_to(number, &mut buffer)?;
         let bytes = u16::try_from(buffer.data().len()).ok()?;
-        self.rest.parts.push(Packet { buffer, meta: Meta { bytes, ..packet.meta } });
+        // What stood in front of the packet is not in front of its parts.
+        let marks = packet.meta.marks.relaying(false);
+        self.rest.parts.push(Packet { buffer, meta: Meta { bytes, marks, ..packet.meta } });
         Some(())
     }
 }

@@ -3,6 +3,7 @@
 use super::extension::{BrokenChain, EXTENSIONS_MAX, Extension, Extensions, extension_type};
 use super::message_type::G_PDU;
 use super::pdu_session::{self, PduSession};
+use super::relay::is_relayed;
 use crate::checksum;
 use zerocopy::byteorder::network_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -81,6 +82,8 @@ pub struct Message {
     pub sequence: Option<u16>,
     /// The PDU session container, if any.
     pub pdu_session: Option<PduSession>,
+    /// There are extension headers that go on with the packet ([`super::Relayed`]).
+    pub relays: bool,
     /// Bytes before the payload.
     pub header_length: usize,
     /// Bytes of header and payload.
@@ -105,6 +108,7 @@ impl Message {
             teid: mandatory.teid.get(),
             sequence: None,
             pdu_session: None,
+            relays: false,
             header_length: MANDATORY,
             total_length: MANDATORY + length,
         };
@@ -148,17 +152,22 @@ impl Message {
         } else if extension.is_unknown_but_required() {
             return Err(Malformed::UnknownExtension);
         }
+        self.relays |= is_relayed(extension.kind);
         Ok(())
     }
 
     /// The extension headers of this message, found in `bytes`.
     pub fn extensions<'a>(&self, bytes: &'a [u8]) -> Extensions<'a> {
-        const FIRST: usize = MANDATORY + OPTIONAL;
-        match (bytes.first_chunk::<FIRST>(), bytes.get(FIRST..self.header_length)) {
-            (Some([flags, .., first]), Some(extensions)) if flags & EXTENSION != 0 => {
-                Extensions::of(*first, extensions)
-            }
-            _ => Extensions::of(0, &[]),
+        Extensions::in_front(bytes.get(..self.header_length).unwrap_or_default())
+    }
+}
+
+impl<'a> Extensions<'a> {
+    /// Those of a header, from its first octet to its last.
+    pub(super) fn in_front(header: &'a [u8]) -> Self {
+        match header.split_first_chunk::<{ MANDATORY + OPTIONAL }>() {
+            Some(([flags, .., first], chain)) if flags & EXTENSION != 0 => Self::of(*first, chain),
+            _ => Self::of(0, &[]),
         }
     }
 }
@@ -268,6 +277,12 @@ pub(super) struct Start {
     pub(super) kind: u8,
     pub(super) sequence: Option<u16>,
     pub(super) teid: u32,
+}
+
+/// Bytes that the header of a G-PDU with these extension headers takes.
+pub(super) fn length_with(extensions: &[Extension<'_>]) -> usize {
+    let optional = if extensions.is_empty() { 0 } else { OPTIONAL };
+    MANDATORY + optional + extensions.iter().map(Extension::length).sum::<usize>()
 }
 
 /// Writes a header with these extension headers, `body` counting the bytes after it; returns its length.

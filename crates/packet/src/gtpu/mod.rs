@@ -6,6 +6,7 @@ mod extension;
 mod framed;
 mod header;
 mod pdu_session;
+mod relay;
 mod signalling;
 mod template;
 
@@ -14,6 +15,7 @@ pub use extension::{BrokenChain, EXTENSIONS_MAX, Extension, Extensions, SUPPORTE
 pub use framed::{Framed, ShortTunnel};
 pub use header::{Malformed, Message, encapsulated_length, write_g_pdu, write_g_pdu_with};
 pub use pdu_session::{PduSession, PduType, ShortContainer};
+pub use relay::Relayed;
 pub use signalling::{
     ECHO_MAX, read_recovery_time_stamp, read_supported_extension_headers, write_echo_request,
     write_echo_response, write_end_marker, write_end_marker_of_flow, write_supported_extension_headers,

@@ -72,6 +72,12 @@ impl PduSession {
         }
     }
 
+    /// What is between its length and the type of the next: so many bytes of these.
+    pub(super) fn content(self) -> ([u8; LENGTH_WITH_POLICY - 2], usize) {
+        let [_, kind, flow, policy] = self.word().to_be_bytes();
+        ([kind, flow, policy, 0, 0, 0], self.length() - 2)
+    }
+
     /// The first four octets of the extension header, last of its chain; the others, if any, are 0.
     #[inline]
     pub(super) const fn word(self) -> u32 {

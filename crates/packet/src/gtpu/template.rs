@@ -3,8 +3,8 @@
 //! Of these headers only the lengths and what is computed from them differ from packet to packet. A template keeps
 //! the rest, and the ones' complement sum of the rest, so that a packet costs one copy and a few additions.
 
-use super::header::{GPdu, MANDATORY};
-use super::{PORT, PduSession};
+use super::header::{GPdu, MANDATORY, length_with, write_g_pdu_with};
+use super::{PORT, PduSession, Relayed};
 use crate::{Buffer, checksum, ipv4, ipv6, protocol, udp};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -188,6 +188,31 @@ impl Template {
             Self::V6(template) => template.encapsulate_into(buffer, tunnel),
         }
     }
+
+    /// Like [`Self::encapsulate_into`], with the extension headers that the packet came with.
+    #[cold]
+    pub fn relay_into<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel, relayed: &Relayed<'_>) -> Option<()> {
+        let container = tunnel.pdu_session.map(PduSession::content);
+        let container = container.as_ref().and_then(|(content, length)| content.get(..*length));
+        let all = relayed.behind(container);
+        let (extensions, payload) = (all.as_slice(), buffer.data().len());
+        let (gtpu, front) = (length_with(extensions), self.length_of_front());
+        let bytes = buffer.prepend(front + gtpu)?;
+        write_g_pdu_with(bytes.get_mut(front..)?, tunnel.teid, extensions, payload)?;
+        match self {
+            Self::V4(template) => {
+                template.put_in_front(bytes.get_mut(..front)?, (gtpu + payload, tunnel.tos))
+            }
+            Self::V6(template) => template.put_in_front(buffer.data_mut(), tunnel.tos),
+        }
+    }
+
+    const fn length_of_front(&self) -> usize {
+        match self {
+            Self::V4(_) => size_of::<Front4>(),
+            Self::V6(_) => size_of::<Front6>(),
+        }
+    }
 }
 
 impl Template4 {
@@ -248,12 +273,24 @@ impl Template4 {
     fn write_marked(&self, bytes: &mut [u8], gtpu: &GPdu, (payload, tos): (usize, u8)) -> Option<()> {
         let total = u16::try_from(size_of::<Front4>() + gtpu.length() + payload).ok()?;
         let (front, rest) = bytes.split_first_chunk_mut::<{ size_of::<Front4>() }>()?;
+        self.put(front, (total, tos));
+        gtpu.write(rest, total - ipv4::LENGTH as u16 - BEFORE_GTPU_LENGTH)
+    }
+
+    #[inline(always)]
+    fn put(&self, front: &mut [u8; size_of::<Front4>()], (total, tos): (u16, u8)) {
         *front = zerocopy::transmute!(self.front);
         let front: &mut Front4 = zerocopy::transmute_mut!(front);
         // The type of service is the low octet of the header's first word, and in the sum already where it is not 0.
         front.patch(self.sum, tos, total);
         front.ip.tos |= self.front.ip.tos;
-        gtpu.write(rest, total - ipv4::LENGTH as u16 - BEFORE_GTPU_LENGTH)
+    }
+
+    /// Before so many bytes of GTP-U.
+    fn put_in_front(&self, front: &mut [u8], (gtpu, tos): (usize, u8)) -> Option<()> {
+        let total = u16::try_from(size_of::<Front4>() + gtpu).ok()?;
+        self.put(front.first_chunk_mut()?, (total, tos));
+        Some(())
     }
 }
 
@@ -320,6 +357,22 @@ impl Template6 {
         }
         front.write_to_prefix(headers).ok()?;
         gtpu.write(headers.get_mut(size_of::<Front6>()..)?, after_head)
+    }
+
+    /// Before the GTP-U that stands in `packet` behind the room for what it puts there.
+    fn put_in_front(&self, packet: &mut [u8], tos: u8) -> Option<()> {
+        let (place, gtpu) = packet.split_at_mut_checked(size_of::<Front6>())?;
+        let udp = u16::try_from(udp::LENGTH + gtpu.len()).ok()?;
+        let mut front = self.front;
+        front.ip = front.ip.with_traffic_class(tos);
+        front.ip.payload_length.set(udp);
+        front.udp.length.set(udp);
+        if self.computed {
+            // The length stands in the pseudo header and in the UDP header.
+            let headers = checksum::add(self.sum, checksum::add(udp, udp));
+            front.udp.checksum.set(checksum::of_sum_not_zero(checksum::add(headers, checksum::sum(gtpu))));
+        }
+        front.write_to_prefix(place).ok()
     }
 }
 

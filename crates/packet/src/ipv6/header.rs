@@ -149,6 +149,11 @@ pub fn pseudo_sum(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, length:
 }
 
 impl Header {
+    /// The type of the first header behind this one: an extension header or an upper-layer protocol.
+    pub(crate) const fn next_header(&self) -> u8 {
+        self.next_header
+    }
+
     /// A header for `payload` bytes that begin with a `next_header`; `None` where they exceed 65,535. 64 hops,
     /// traffic class and flow label 0.
     #[inline]

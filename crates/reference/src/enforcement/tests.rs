@@ -106,7 +106,7 @@ fn arrival(source: Interface, bytes: usize) -> Arrival {
         _ => (SERVER, UE, None),
     };
     let packet = UserPacket::read(&ip::packet(from.into(), to.into(), new, &payload)).unwrap();
-    Arrival { port: 0, source, instance: Instance::DEFAULT, tunnel, packet }
+    Arrival { port: 0, source, instance: Instance::DEFAULT, tunnel, relayed: vec![], packet }
 }
 
 /// One port of the core side.

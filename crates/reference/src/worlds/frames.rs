@@ -78,10 +78,14 @@ fn g_pdu(random: &mut Random, tunnel: &Tunnel<'_>, packet: &[u8]) -> Vec<u8> {
     };
     let mut extensions: Vec<(u8, Vec<u8>)> = qfi.map(|qfi| container(random, qfi)).into_iter().collect();
     if chance(random, 30) {
-        let other =
-            (pick(random, [0x40, 0x03, 0x20, 0x81, 0x82, 0xc0, PDU_SESSION_CONTAINER]), vec![1, 0, 0, 0]);
+        let kind = pick(random, [0x40, 0x03, 0x20, 0x81, 0x82, 0xc0, 0xc0, PDU_SESSION_CONTAINER]);
+        let content = if kind == PDU_SESSION_CONTAINER { [0, 0] } else { random.random() };
+        let other = match chance(random, 200) {
+            true => vec![2, content[0], content[1], 0, 0, 0, 0, 0],
+            false => vec![1, content[0], content[1], 0],
+        };
         let count = pick(random, [1, 1, 2, 7, 8]);
-        extensions.extend(std::iter::repeat_n(other, count));
+        extensions.extend(std::iter::repeat_n((kind, other), count));
     }
     let mut flags: u8 = if extensions.is_empty() { 0x30 } else { 0x34 };
     flags |= if chance(random, 100) { pick(random, [0x02, 0x01, 0x03, 0x08]) } else { 0 };
