@@ -27,6 +27,7 @@ const TCP_CHECKSUM: usize = 16;
 const UDP_CHECKSUM: usize = 6;
 const ICMPV6_CHECKSUM: usize = 2;
 /// Control bits of TCP.
+const TCP_SEQUENCE: usize = 4;
 const TCP_FLAGS: usize = 13;
 /// The checksum of an IPv4 header.
 const IPV4_CHECKSUM: usize = 10;
@@ -72,6 +73,12 @@ impl Sealed {
     pub fn tcp_flags(self, packet: &[u8]) -> u8 {
         let upper = self.upper.filter(|_| self.protocol == protocol::TCP);
         upper.and_then(|upper| packet.get(upper + TCP_FLAGS)).copied().unwrap_or_default()
+    }
+
+    /// The sequence number of the TCP segment in that packet; `None` of anything else.
+    pub fn tcp_sequence(self, packet: &[u8]) -> Option<u32> {
+        let upper = self.upper.filter(|_| self.protocol == protocol::TCP)?;
+        packet.get(upper + TCP_SEQUENCE..)?.first_chunk().map(|number| u32::from_be_bytes(*number))
     }
 
     /// Gives that packet another address of its IP version. `None`, and no change, where it is not of that version.

@@ -96,12 +96,22 @@ fn begins_anew<B: Buffer>(state: &mut State, packet: &Packet<B>, found: &Dissect
     let meta = &packet.meta;
     let handshake = View::new(packet.buffer.data(), found, meta).and_then(|view| view.handshake());
     if let Some(Handshake::SynAck(acknowledgement)) = handshake
-        && let Some(ticket) = state.content.waits((&meta.key, meta.hash), meta.session)
-        && state.content.is_answer(ticket, acknowledgement)
+        && is_taken_up(state, meta, acknowledgement)
     {
         state.flows.begin_anew(meta.flow());
     }
     handshake.is_some()
+}
+
+/// Whether a server acknowledges the user's SYN: one that waits beside what is known, or one that the user has sent elsewhere.
+fn is_taken_up(state: &mut State, meta: &Meta, acknowledgement: u32) -> bool {
+    let ticket = state.content.waits((&meta.key, meta.hash), meta.session);
+    if ticket.is_some_and(|ticket| state.content.is_answer(ticket, acknowledgement)) {
+        return true;
+    }
+    let key = meta.key.of_session(meta.session);
+    let session = state.sessions.get(meta.session);
+    session.is_some_and(|session| state.is_answer_to_redirected((session.seid, &key), acknowledgement))
 }
 
 /// Some control planes answer themselves: a rule of theirs puts users' router solicitations into a tunnel that is no way to

@@ -113,7 +113,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
         state.content.count_request(is_passed.then_some(false));
         return Some(());
     };
-    connection.hear(now_ns, seen.flags & (flag::FIN | flag::RST) != 0);
+    connection.hear_user(seen.flags, seen.acknowledgement, now_ns);
     let fits = fits.min(connection.passes.into());
     // Its first line may go on in the next segment, or nobody knows any more where requests begin.
     let is_begun = text.is_some()
@@ -218,7 +218,7 @@ fn to_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) ->
     let Meta { key, hash, .. } = packet.meta;
     let now_ns = state.now_ns;
     let Some(connection) = state.connections.get((&key, hash)) else { return Some(()) };
-    connection.hear(now_ns, seen.flags & (flag::FIN | flag::RST) != 0);
+    connection.hear_server(seen.flags, (seen.sequence, seen.end), now_ns);
     if !connection.is_shifted() || seen.flags & flag::ACK == 0 {
         return Some(());
     }

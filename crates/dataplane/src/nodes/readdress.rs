@@ -9,7 +9,7 @@
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{FlowKey, State};
+use crate::state::{Control, FlowKey, State};
 use packet::address::{End, Sealed, is_known};
 use packet::quoted::{self, Quoted};
 use packet::{Buffer, protocol};
@@ -25,7 +25,10 @@ impl<B: Buffer> Node<B> for Readdress {
         let elsewhere = state.readdress(packet.meta.step);
         let done = match (packet.meta.direction(), elsewhere) {
             (Direction::Uplink, Some(to)) => from_user(state, packet, to),
-            (Direction::Uplink, None) => Ok(()),
+            (Direction::Uplink, None) => {
+                straight_from_user(state, packet);
+                Ok(())
+            }
             (Direction::Downlink, _) => to_user(state, packet, elsewhere.is_some()),
         };
         if let Err(reason) = done {
@@ -41,6 +44,22 @@ fn sealed<B: Buffer>(packet: &Packet<B>) -> Option<Sealed> {
     let key = &packet.meta.key;
     let is_told = !key.is_of_addresses() && is_known(key.protocol());
     is_told.then(|| Sealed::of(packet.buffer.data()))?
+}
+
+/// What a packet says of its connection.
+fn control(sealed: Sealed, packet: &[u8]) -> Control {
+    let control = Control::of(sealed.tcp_flags(packet));
+    let begins = sealed.tcp_sequence(packet).filter(|_| control.is_syn());
+    Control { begins: begins.map(|number| number.wrapping_add(1)), ..control }
+}
+
+/// A user who begins a connection with an address itself wants to hear from that, whatever was sent there before between the same ports.
+fn straight_from_user<B: Buffer>(state: &mut State, packet: &Packet<B>) {
+    let is_syn = sealed(packet).is_some_and(|sealed| control(sealed, packet.buffer.data()).is_syn());
+    let session = state.sessions.cells.session(packet.meta.step);
+    if let Some(seid) = state.sessions.get(session).filter(|_| is_syn).map(|session| session.seid) {
+        state.send_straight((seid, &packet.meta.key.of_session(session)));
+    }
 }
 
 fn from_user<B: Buffer>(
@@ -62,8 +81,8 @@ fn from_user<B: Buffer>(
     if is_error(packet) {
         return error_from_user(state, packet, (session, server, to)).ok_or(DropReason::Redirected);
     }
-    let flags = sealed.tcp_flags(packet.buffer.data());
-    if !state.redirect((session, &key), server, flags) {
+    let control = control(sealed, packet.buffer.data());
+    if !state.redirect((session, &key), server, control) {
         return Err(DropReason::RedirectTaken);
     }
     sealed.replace(packet.buffer.data_mut(), End::Destination, to).ok_or(DropReason::Redirected)
@@ -81,8 +100,8 @@ fn to_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, elsewhere: bool
         };
     }
     let sealed = sealed(packet);
-    let flags = sealed.map_or(0, |sealed| sealed.tcp_flags(packet.buffer.data()));
-    match (state.redirected((session, &key), flags), sealed) {
+    let control = sealed.map_or_else(Control::default, |sealed| control(sealed, packet.buffer.data()));
+    match (state.redirected((session, &key), control), sealed) {
         (Some(server), Some(sealed)) => {
             sealed.replace(packet.buffer.data_mut(), End::Source, server).ok_or(DropReason::Redirected)
         }

@@ -13,8 +13,11 @@ mod tests;
 
 pub(crate) use head::{Upcoming, begins_with_method, request_line};
 
+use super::ends::Ends;
 use super::flow_key::FlowKey;
 use super::table::Table;
+use packet::tcp::flag;
+use rules::Direction;
 use std::sync::Arc;
 
 /// Connections looked at for one that gives way.
@@ -27,6 +30,9 @@ const COUNTS_PER_PLACE: usize = 4;
 const IDLE_NS: u64 = 7_440_000_000_000;
 /// The same of one that has ended (4 min).
 const ENDED_NS: u64 = 240_000_000_000;
+/// What ends the server's side comes no further behind what the user has acknowledged: more is hardly ever on its way, and who guesses
+/// numbers in the server's name is wrong a thousand times for once (RFC 5961 3).
+const WINDOW: u32 = 1 << 22;
 
 /// One connection; numbers are the user's unless said otherwise.
 #[derive(Clone, Debug)]
@@ -48,7 +54,9 @@ pub(crate) struct Connection {
     text: Option<Arc<[u8]>>,
     /// It is counted among those its user keeps.
     is_kept: bool,
-    has_ended: bool,
+    ends: Ends,
+    /// The server's next number, as the user has acknowledged.
+    expected: Option<u32>,
 }
 
 impl Connection {
@@ -63,7 +71,8 @@ impl Connection {
         passes: u16::MAX,
         text: None,
         is_kept: false,
-        has_ended: false,
+        ends: Ends::NONE,
+        expected: None,
     };
 
     /// Whether numbers differ.
@@ -142,16 +151,29 @@ impl Connection {
         }
     }
 
-    /// It has had a segment, perhaps its last.
-    pub(crate) fn hear(&mut self, now_ns: u64, ends: bool) {
+    /// It has had a segment of the user's, perhaps the last, which acknowledges so much.
+    pub(crate) fn hear_user(&mut self, flags: u8, acknowledgement: u32, now_ns: u64) {
         self.seen_ns = now_ns;
-        self.has_ended |= ends;
+        if flags & flag::ACK != 0 {
+            self.expected = Some(acknowledgement);
+        }
+        self.ends.hear((Direction::Uplink, flags), true);
+    }
+
+    /// It has had a segment from the server, or in its name, with these numbers in front of it and behind it.
+    pub(crate) fn hear_server(&mut self, flags: u8, (sequence, end): (u32, u32), now_ns: u64) {
+        self.seen_ns = now_ns;
+        // A FIN may come again, behind what has been acknowledged since.
+        let number = if flags & flag::RST != 0 { sequence } else { end.wrapping_sub(1) };
+        if self.expected.is_none_or(|expected| number.wrapping_sub(expected) < WINDOW) {
+            self.ends.hear((Direction::Downlink, flags), true);
+        }
     }
 
     /// Whether nothing breaks when it is forgotten.
     fn may_go(&self, now_ns: u64) -> bool {
         let idle_ns = now_ns.saturating_sub(self.seen_ns);
-        !self.is_shifted() || idle_ns > if self.has_ended { ENDED_NS } else { IDLE_NS }
+        !self.is_shifted() || idle_ns > if self.ends.are_both() { ENDED_NS } else { IDLE_NS }
     }
 }
 

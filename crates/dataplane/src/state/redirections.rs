@@ -4,9 +4,10 @@
 //! A session has a group of places, whoever its packets come from, so that who opens very many such flows crowds out few others';
 //! where there is none left the flow that has been silent longest gives way. The next packet of its user enters it again.
 
+use super::ends::Ends;
 use super::{FlowKey, State};
 use packet::tcp::flag;
-use rules::Seid;
+use rules::{Direction, Seid};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 
@@ -20,8 +21,28 @@ pub(super) const REDIRECTIONS_OF_SESSION: usize = ROWS * WAYS;
 /// REQ-5: 5 min).
 const CONNECTION_NS: u64 = 7_440_000_000_000;
 const FLOW_NS: u64 = 300_000_000_000;
-/// The same of a connection that an end has closed (4 min).
+/// The same of a connection that both ends have closed (4 min).
 const ENDED_NS: u64 = 240_000_000_000;
+
+/// What a packet says of its connection, where it is a segment of TCP.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Control {
+    pub(crate) flags: u8,
+    /// What acknowledges it, of a SYN.
+    pub(crate) begins: Option<u32>,
+}
+
+impl Control {
+    /// Of these control bits alone.
+    pub(crate) const fn of(flags: u8) -> Self {
+        Self { flags, begins: None }
+    }
+
+    /// Whether it begins a connection.
+    pub(crate) const fn is_syn(self) -> bool {
+        self.flags & (flag::SYN | flag::ACK) == flag::SYN
+    }
+}
 
 /// One flow.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +54,9 @@ pub(crate) struct Redirection {
     /// Where the user sends it.
     server: IpAddr,
     seen_ns: u64,
-    has_ended: bool,
+    /// What acknowledges the SYN that began it.
+    begun: Option<u32>,
+    ends: Ends,
 }
 
 impl Redirection {
@@ -42,7 +65,8 @@ impl Redirection {
         key: FlowKey::NONE,
         server: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         seen_ns: 0,
-        has_ended: false,
+        begun: None,
+        ends: Ends::NONE,
     };
 
     fn is(&self, session: Seid, key: &FlowKey) -> bool {
@@ -50,7 +74,7 @@ impl Redirection {
     }
 
     fn is_over(&self, now_ns: u64) -> bool {
-        let patience = match (self.has_ended, self.key.is_of_tcp()) {
+        let patience = match (self.ends.are_both(), self.key.is_of_tcp()) {
             (true, _) => ENDED_NS,
             (false, true) => CONNECTION_NS,
             (false, false) => FLOW_NS,
@@ -58,10 +82,12 @@ impl Redirection {
         self.key == FlowKey::NONE || now_ns.saturating_sub(self.seen_ns) > patience
     }
 
-    /// It has had a packet, with these control bits where it is a segment of TCP.
-    fn hear(&mut self, flags: u8, now_ns: u64) {
-        let begins = flags & (flag::SYN | flag::ACK) == flag::SYN;
-        self.has_ended = !begins && (self.has_ended || flags & (flag::FIN | flag::RST) != 0);
+    /// It has had a packet. What comes in the server's name may be anybody's.
+    fn hear(&mut self, from: Direction, control: Control, now_ns: u64) {
+        if from == Direction::Uplink && control.is_syn() {
+            (self.ends, self.begun) = (Ends::NONE, control.begins);
+        }
+        self.ends.hear((from, control.flags), false);
         self.seen_ns = now_ns;
     }
 }
@@ -112,7 +138,7 @@ impl Redirections {
     fn put(&mut self, hash: u64, new: Redirection) {
         let now_ns = new.seen_ns;
         let row = self.row(new.session, hash).iter_mut();
-        let first = row.min_by_key(|old| (!old.is_over(now_ns), !old.has_ended, old.seen_ns));
+        let first = row.min_by_key(|old| (!old.is_over(now_ns), !old.ends.is_any(), old.seen_ns));
         if let Some(place) = first {
             *place = new;
         }
@@ -135,15 +161,17 @@ impl State {
         &mut self,
         (session, key): (Seid, &FlowKey),
         server: IpAddr,
-        tcp_flags: u8,
+        control: Control,
     ) -> bool {
         let (hash, now_ns) = (self.flows.hash(key), self.now_ns);
         let known = self.redirections.row(session, hash).iter_mut().find(|it| it.is(session, key));
         let mut fresh = Redirection { session, key: *key, server, ..Redirection::NONE };
-        fresh.hear(tcp_flags, now_ns);
+        fresh.hear(Direction::Uplink, control, now_ns);
         match known {
-            Some(known) if known.server == server && !known.is_over(now_ns) => known.hear(tcp_flags, now_ns),
-            Some(known) if known.has_ended || known.is_over(now_ns) => *known = fresh,
+            Some(known) if known.server == server && !known.is_over(now_ns) => {
+                known.hear(Direction::Uplink, control, now_ns);
+            }
+            Some(known) if known.ends.is_any() || known.is_over(now_ns) => *known = fresh,
             Some(_) => return false,
             None => self.redirections.put(hash, fresh),
         }
@@ -151,14 +179,32 @@ impl State {
     }
 
     /// Where the user sent what a packet answers that comes back as one of the flow `key`, if it was sent elsewhere.
-    pub(crate) fn redirected(&mut self, (session, key): (Seid, &FlowKey), tcp_flags: u8) -> Option<IpAddr> {
+    pub(crate) fn redirected(
+        &mut self,
+        (session, key): (Seid, &FlowKey),
+        control: Control,
+    ) -> Option<IpAddr> {
         let (hash, now_ns) = (self.flows.hash(key), self.now_ns);
         let known = self.redirections.row(session, hash).iter_mut().find(|it| it.is(session, key))?;
         if known.is_over(now_ns) {
             return None;
         }
-        known.hear(tcp_flags, now_ns);
+        known.hear(Direction::Downlink, control, now_ns);
         Some(known.server)
+    }
+
+    /// The user begins a connection with an address itself, between the ports of one that was sent there: that is over for its user, and
+    /// what comes back is of the new one.
+    pub(crate) fn send_straight(&mut self, (session, key): (Seid, &FlowKey)) {
+        let hash = self.flows.hash(key);
+        if let Some(known) = self.redirections.row(session, hash).iter_mut().find(|it| it.is(session, key)) {
+            *known = Redirection::NONE;
+        }
+    }
+
+    /// Whether what a server acknowledges is the SYN of a connection that was sent to it.
+    pub(crate) fn is_answer_to_redirected(&self, flow: (Seid, &FlowKey), acknowledgement: u32) -> bool {
+        self.redirection(flow).is_some_and(|known| known.begun == Some(acknowledgement))
     }
 
     /// As [`State::redirected`], without a packet.
@@ -168,7 +214,7 @@ impl State {
 
     /// As [`State::redirect`], without a packet: whether that flow is the user's with another server.
     pub(crate) fn is_taken(&self, flow: (Seid, &FlowKey), server: IpAddr) -> bool {
-        self.redirection(flow).is_some_and(|known| known.server != server && !known.has_ended)
+        self.redirection(flow).is_some_and(|known| known.server != server && !known.ends.is_any())
     }
 
     fn redirection(&self, (session, key): (Seid, &FlowKey)) -> Option<&Redirection> {

@@ -5,9 +5,11 @@ use super::hello::hello;
 use super::redirect::{SERVER_FIRST, TUNNEL, USER_FIRST, down, made, up};
 use super::reloads::load;
 use super::requests::{ACK, Connection, get};
-use crate::fixture::N3;
-use packet::ipv4;
+use crate::fixture::{N3, N6};
 use packet::tcp::flag;
+use packet::{FiveTuple, ipv4};
+use rules::{ApplyAction, Far, FarId, Interface, Pdr, PdrId, Redirect, Rules, SdfFilter};
+use std::net::Ipv4Addr;
 
 /// Where the next connection's numbers begin.
 const AGAIN: (u32, u32) = (USER_FIRST + 1_000_000, SERVER_FIRST + 2_000_000);
@@ -238,4 +240,47 @@ fn what_comes_behind_an_answer_in_its_vector_is_of_the_new_connection() {
     connection.numbers = AGAIN;
     connection.say(&say_hello("two.example"), 2);
     connection.check();
+}
+
+/// An address of which the user is sent to that of the server.
+const NEXT_DOOR: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 77);
+
+/// What comes from service 1 is stopped, and who asks next door is sent to the server.
+fn sent_to_the_server() -> Rules {
+    let mut rules = in_service(1);
+    let stopped = Far { id: FarId(91), apply_action: ApplyAction::Drop, ..rules.fars[1].clone() };
+    let sent = Far { id: FarId(90), redirect: Redirect::new("203.0.113.80"), ..rules.fars[0].clone() };
+    rules.fars.extend([stopped, sent]);
+    let of_service_1 = rules.pdrs.iter_mut().find(|pdr| pdr.id == PdrId(501)).unwrap();
+    assert_eq!(of_service_1.pdi.source_interface, Interface::Core);
+    of_service_1.far = FarId(91);
+    let up = |pdr: &&Pdr| pdr.pdi.application.is_none() && pdr.pdi.source_interface == Interface::Access;
+    let mut pdr = rules.pdrs.iter().find(up).unwrap().clone();
+    (pdr.id, pdr.precedence, pdr.far) = (PdrId(90), 0, FarId(90));
+    let next_door = "permit out ip from 203.0.113.77 to assigned".parse().ok();
+    pdr.pdi.sdf_filters = vec![SdfFilter { flow: next_door, ..SdfFilter::default() }];
+    rules.pdrs.push(pdr);
+    rules
+}
+
+/// What answers has the server's address then, between which and the user's ports a connection was known; nothing of that is this one's.
+#[test]
+fn a_connection_that_is_sent_elsewhere_is_none_that_was_known_there() {
+    let mut connection = of_service_1();
+    connection.bench.put(1, 2, sent_to_the_server());
+    connection.bench.settle();
+    let straight = connection.flow;
+    let heard = |connection: &mut Connection, flags, numbers| {
+        connection.bench.sent(N3);
+        connection.bench.receive(N6, &down(&straight, &made(flags, numbers, b"")));
+        connection.turn();
+        let sent = connection.bench.sent(N3).pop()?;
+        Some(Ipv4Addr::from_octets(*sent[sent.len() - 28..].first_chunk().unwrap()))
+    };
+    assert_eq!(heard(&mut connection, ACK, (SERVER_FIRST, USER_FIRST)), None, "it is of service 1");
+    let flow = FiveTuple { destination: u128::from(NEXT_DOOR.to_bits()) << 96, ..straight };
+    connection.bench.receive(N3, &up(1, &flow, &made(flag::SYN, (AGAIN.0 - 1, 0), b"")));
+    connection.turn();
+    assert_eq!(heard(&mut connection, SYN_ACK, (AGAIN.1 - 1, AGAIN.0 - 1)), None, "an answer to another SYN");
+    assert_eq!(heard(&mut connection, SYN_ACK, (AGAIN.1 - 1, AGAIN.0)), Some(NEXT_DOOR));
 }

@@ -2,11 +2,12 @@
 //! show.
 
 use super::drops;
-use super::redirect::tunnelled;
+use super::redirect::{self, made, tunnelled};
 use crate::config::{PortConfig, Route};
 use crate::counters::DropReason;
 use crate::fixture::{Bench, ELSEWHERE, N3, N6, READDRESSED, config, readdressed, rules};
-use packet::{ipv4, udp};
+use packet::tcp::{Made, flag};
+use packet::{FiveTuple, ipv4, udp};
 use proptest::prelude::*;
 use rules::{FTeid, FarId, Redirect, Rules, Seid, Teid, Urr, UrrId};
 use std::net::Ipv4Addr;
@@ -287,4 +288,63 @@ fn an_explanation_says_where_a_packet_goes_in_the_place_of_its_destination() {
     let taken = dplink::Outcome::Dropped { reason: "redirect_taken".to_owned() };
     assert_eq!(ask(&mut bench, false, OTHER).outcome, taken);
     assert_eq!(ask(&mut bench, true, elsewhere()).outcome, dplink::Outcome::Sent);
+}
+
+/// Whom the user has this segment from.
+fn segment_from(bench: &mut Bench, flow: &FiveTuple, segment: &Made<'_>) -> Option<Ipv4Addr> {
+    pass(bench, N6, &redirect::down(flow, segment));
+    packet_of(bench.sent(N3)).map(|frame| {
+        let packet = &frame[frame.len() - 40 - segment.payload.len()..];
+        Ipv4Addr::from_octets(*packet[12..].first_chunk().unwrap())
+    })
+}
+
+fn to(server: Ipv4Addr) -> FiveTuple {
+    FiveTuple { destination: u128::from(server.to_bits()) << 96, ..redirect::flow(5) }
+}
+
+/// One that was sent elsewhere and has been closed by both ends, or none: what comes back from there is of the new one.
+#[test]
+fn a_connection_that_the_user_begins_with_that_address_itself_is_with_itself() {
+    let mut bench = bench_with(5, readdressed(5));
+    let syn = |number| made(flag::SYN, (number, 0), b"");
+    let accept = |number: u32| made(flag::SYN | flag::ACK, (9_000, number + 1), b"");
+    pass(&mut bench, N3, &redirect::up(5, &to(SERVER), &syn(5_000)));
+    assert_eq!(segment_from(&mut bench, &to(elsewhere()), &accept(5_000)), Some(SERVER));
+    bench.put(5, 2, rules(5));
+    bench.settle();
+    assert_eq!(
+        segment_from(&mut bench, &to(elsewhere()), &made(flag::ACK, (9_001, 5_001), b"")),
+        Some(SERVER)
+    );
+    pass(&mut bench, N3, &redirect::up(5, &to(elsewhere()), &syn(700_000)));
+    assert_eq!(segment_from(&mut bench, &to(elsewhere()), &accept(700_000)), Some(elsewhere()));
+}
+
+/// Nobody else can end it: what comes in the server's name may be anybody's, and a user may be silent after he has said all.
+#[test]
+fn a_connection_that_one_end_has_closed_comes_back_right_however_long_the_other_thinks() {
+    let ends = [(true, flag::FIN), (false, flag::FIN), (false, flag::RST)];
+    for (of_user, end) in ends {
+        let mut bench = bench_with(5, readdressed(5));
+        pass(&mut bench, N3, &redirect::up(5, &to(SERVER), &made(flag::SYN, (5_000, 0), b"")));
+        let closing = made(flag::ACK | end, (5_001, 9_001), b"");
+        match of_user {
+            true => pass(&mut bench, N3, &redirect::up(5, &to(SERVER), &closing)),
+            false => pass(&mut bench, N6, &redirect::down(&to(elsewhere()), &closing)),
+        }
+        pass_time(&mut bench, 260);
+        bench.sent(N3);
+        let late = made(flag::ACK, (9_001, 5_002), b"");
+        assert_eq!(segment_from(&mut bench, &to(elsewhere()), &late), Some(SERVER), "{of_user} {end}");
+        // Both ends, or the user alone with a reset.
+        let last = if of_user { made(flag::FIN, (9_001, 5_002), b"") } else { late };
+        pass(&mut bench, N6, &redirect::down(&to(elsewhere()), &last));
+        if !of_user {
+            pass(&mut bench, N3, &redirect::up(5, &to(SERVER), &made(flag::RST, (5_002, 0), b"")));
+        }
+        pass_time(&mut bench, 260);
+        bench.sent(N3);
+        assert_eq!(segment_from(&mut bench, &to(elsewhere()), &late), Some(elsewhere()), "{of_user} {end}");
+    }
 }

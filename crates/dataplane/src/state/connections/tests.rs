@@ -21,6 +21,32 @@ fn numbers_differ_behind_the_insertion_alone() {
     assert_eq!((it.to_server(200), it.to_server(201), it.to_user(211)), (205, 211, 201));
 }
 
+/// What comes in the server's name is believed where it may be the server's.
+#[test]
+fn a_connection_is_over_when_both_ends_say_so_or_one_that_may_tears_it_down() {
+    let user = |it: &mut Connection, flags| it.hear_user(flags | flag::ACK, 5_000, 0);
+    let server = |it: &mut Connection, flags, number: u32| it.hear_server(flags, (number, number + 1), 0);
+    let is_over = |events: &[&dyn Fn(&mut Connection)]| {
+        let mut it = connection("12345", 100);
+        user(&mut it, 0);
+        events.iter().for_each(|event| event(&mut it));
+        it.may_go(ENDED_NS + 1)
+    };
+    let user_closes = |it: &mut Connection| user(it, flag::FIN);
+    let server_closes = |it: &mut Connection| server(it, flag::FIN, 5_000);
+    assert!(!is_over(&[&user_closes]) && !is_over(&[&server_closes]), "half of it is open");
+    assert!(is_over(&[&user_closes, &server_closes]) && is_over(&[&server_closes, &user_closes]));
+    assert!(is_over(&[&|it| user(it, flag::RST)]) && is_over(&[&|it| server(it, flag::RST, 5_000)]));
+    assert!(is_over(&[&|it| server(it, flag::RST, 6_460)]), "behind what is on its way");
+    for number in [1_234_567_890, 4_999, 5_000 + WINDOW] {
+        assert!(!is_over(&[&|it| server(it, flag::RST, number)]), "{number}");
+        assert!(!is_over(&[&user_closes, &|it| server(it, flag::FIN, number)]), "{number}");
+    }
+    let mut it = connection("12345", 100);
+    user_closes(&mut it);
+    assert!(!it.may_go(IDLE_NS) && it.may_go(IDLE_NS + 1), "nobody waits for ever");
+}
+
 #[test]
 fn what_is_shifted_gives_way_to_nothing() {
     let mut all = Connections::new(2);
