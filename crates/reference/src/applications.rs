@@ -39,6 +39,7 @@ use crate::enforcement::Session;
 use crate::ip::{TCP, UDP};
 use crate::meters::Load;
 use crate::reason::DropReason;
+use crate::redirection;
 use content::{Facts, Layer, Said, application_of, tell_requests_apart};
 use inspection::{ACK, DNS, Inspection, RST, SYN, datagram, is_sealed, segment};
 use rules::{Direction, Far, Instance, Pdr, Rules, Seid};
@@ -279,9 +280,14 @@ impl Reference {
         let is_up = arrival.source.direction() == Direction::Uplink;
         let segment = segment(&arrival.packet).filter(|it| !is_up && it.flags & (SYN | ACK) == SYN | ACK);
         let Some(segment) = segment else { return };
+        let (user, remote) = (name.user, name.remote);
+        let (from, to) = (name.ports.0.unwrap_or(0), name.ports.1.unwrap_or(0));
+        let sent = redirection::Flow { user: (user, from), remote: (remote, to), protocol: name.protocol };
+        let session = self.sessions.iter().find(|session| session.seid == seid);
+        let is_sent = session.is_some_and(|it| it.takes_up_redirected(sent, segment.acknowledgement));
         let flow = self.flow(name);
         let waiter = flow.waiter.as_ref().filter(|waiter| waiter.owner == seid);
-        if waiter.is_some_and(|waiter| waiter.inspection.is_answer(segment.acknowledgement)) {
+        if is_sent || waiter.is_some_and(|waiter| waiter.inspection.is_answer(segment.acknowledgement)) {
             flow.known = None;
         }
     }

@@ -4,14 +4,15 @@
 //!   signatures are not known (all but TCP, UDP, ICMP and ICMPv6; AH; routing headers), is dropped, as is a later fragment
 //!   whose first one has not been seen.
 //! * Where that address, with the ports, is one that the user's packets to somebody else go to, the newer flow has to wait: it is
-//!   dropped until one end of the connection has said that it is over.
+//!   dropped until one end of the connection has said that it is over. A connection that the user begins with that address himself takes
+//!   the place of what was sent there.
 //! * ICMP errors are no packets of such a flow, and quote one as each end knows it: one to the user about a packet that went
 //!   elsewhere, with the address that the user sent it to, which is the error's source, too, where that would be the other; one from
 //!   the user about a packet that came from elsewhere, with the other. One from the user about anything else is dropped.
 //! * A packet to the user gets the address that the user sent to, if it answers such packets. A FAR that redirects what goes to
 //!   the user drops all else.
 
-use crate::bytes::{put, u8_at, u16_at};
+use crate::bytes::{put, u8_at, u16_at, u32_at};
 use crate::detection::Arrival;
 use crate::enforcement::Session;
 use crate::ip::{self, ICMP, ICMPV6, TCP, UDP, UserPacket};
@@ -31,6 +32,8 @@ pub(crate) struct Redirected {
     flow: Flow,
     server: IpAddr,
     is_over: bool,
+    /// What acknowledges the SYN that began it.
+    begun: Option<u32>,
     /// Something has come back.
     #[cfg(test)]
     is_answered: bool,
@@ -59,6 +62,11 @@ pub(crate) fn leaves_for(far: &Far, arrival: &Arrival) -> IpAddr {
 }
 
 impl Session {
+    /// Whether a server acknowledges the SYN of a connection that was sent to it.
+    pub(crate) fn takes_up_redirected(&self, flow: Flow, acknowledgement: u32) -> bool {
+        self.redirected.iter().any(|known| known.flow == flow && known.begun == Some(acknowledgement))
+    }
+
     /// The packet with the addresses that it goes on with, where they are others.
     pub(crate) fn readdress(
         &mut self,
@@ -76,7 +84,14 @@ impl Session {
         let can_change = knows_flow(packet) && can_change(packet);
         let is_signed = packet.spi.unwrap_or(0) != 0;
         match (arrival.source.direction(), elsewhere) {
-            (Direction::Uplink, None) => Ok(None),
+            (Direction::Uplink, None) => {
+                let flow =
+                    Flow { user: (source, from), remote: (destination, to), protocol: packet.protocol };
+                if can_change && flags(packet) & SYN_AND_ACK == SYN {
+                    self.redirected.retain(|known| known.flow != flow);
+                }
+                Ok(None)
+            }
             (Direction::Uplink, Some(elsewhere)) => {
                 let other = elsewhere.like(destination).filter(|_| can_change);
                 let other = other.ok_or(DropReason::Redirected)?;
@@ -90,7 +105,7 @@ impl Session {
                 let flow = Flow { user: (source, from), remote: (other, to), protocol: packet.protocol };
                 // A later fragment of what is signed is of a flow of its own, which nothing answers.
                 if !is_signed {
-                    self.redirect(flow, destination, flags(packet))?;
+                    self.redirect(flow, destination, (flags(packet), after_sequence(packet)))?;
                 }
                 Ok(with_address(packet, other, false))
             }
@@ -107,7 +122,7 @@ impl Session {
                 let may_answer = knows_flow(packet) && !is_signed;
                 match self.redirected.iter_mut().find(|known| known.flow == flow && may_answer) {
                     Some(known) if can_change => {
-                        known.hear(flags(packet));
+                        known.hear(Direction::Downlink, flags(packet));
                         #[cfg(test)]
                         {
                             known.is_answered = true;
@@ -158,37 +173,53 @@ impl Session {
         told.ok_or(DropReason::Redirected)
     }
 
-    fn redirect(&mut self, flow: Flow, server: IpAddr, flags: u8) -> Result<(), DropReason> {
+    fn redirect(
+        &mut self,
+        flow: Flow,
+        server: IpAddr,
+        (flags, next): (u8, Option<u32>),
+    ) -> Result<(), DropReason> {
         let known = self.redirected.iter().position(|known| known.flow == flow);
         if let Some(known) = known.and_then(|known| self.redirected.get_mut(known)) {
             if known.server != server && !known.is_over {
                 return Err(DropReason::RedirectTaken);
             }
             known.is_over &= known.server == server;
+            known.begun = known.begun.filter(|_| known.server == server);
             known.server = server;
-            known.hear(flags);
+            known.hear(Direction::Uplink, flags);
+            known.begin(flags, next);
             return Ok(());
         }
         let mut fresh = Redirected {
             flow,
             server,
             is_over: false,
+            begun: None,
             #[cfg(test)]
             is_answered: false,
             #[cfg(test)]
             errors: [false; 2],
         };
-        fresh.hear(flags);
+        fresh.hear(Direction::Uplink, flags);
+        fresh.begin(flags, next);
         self.redirected.push(fresh);
         Ok(())
     }
 }
 
 impl Redirected {
-    /// A connection begins anew, or one end says that it is over.
-    fn hear(&mut self, flags: u8) {
-        self.is_over |= flags & FIN_OR_RST != 0;
+    /// Notes which acknowledgement takes up the user's SYN.
+    fn begin(&mut self, flags: u8, next: Option<u32>) {
         if flags & SYN_AND_ACK == SYN {
+            self.begun = next;
+        }
+    }
+
+    /// The user begins a connection anew, or one end says that it is over.
+    fn hear(&mut self, from: Direction, flags: u8) {
+        self.is_over |= flags & FIN_OR_RST != 0;
+        if from == Direction::Uplink && flags & SYN_AND_ACK == SYN {
             self.is_over = false;
         }
     }
@@ -215,6 +246,12 @@ fn can_change(packet: &UserPacket) -> bool {
     };
     let is_there = upper(packet).is_none_or(|at| packet.bytes.len() >= at + needed);
     is_there && !whole.is_bound
+}
+
+/// What acknowledges a segment's first octet.
+fn after_sequence(packet: &UserPacket) -> Option<u32> {
+    let at = upper(packet).filter(|_| packet.protocol == TCP)?;
+    u32_at(&packet.bytes, at + 4).map(|sequence| sequence.wrapping_add(1))
 }
 
 fn flags(packet: &UserPacket) -> u8 {

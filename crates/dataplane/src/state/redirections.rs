@@ -84,11 +84,11 @@ impl Redirection {
 
     /// It has had a packet. What comes in the server's name may be anybody's.
     fn hear(&mut self, from: Direction, control: Control, now_ns: u64) {
-        if from == Direction::Uplink && control.is_syn() {
-            (self.ends, self.begun) = (Ends::NONE, control.begins);
-        }
-        self.ends.hear((from, control.flags), false);
         self.seen_ns = now_ns;
+        match from == Direction::Uplink && control.is_syn() {
+            true => (self.ends, self.begun) = (Ends::NONE, control.begins),
+            false => self.ends.hear((from, control.flags), false),
+        }
     }
 }
 
