@@ -77,7 +77,7 @@ pub(crate) use link::{Reach, link_local};
 pub(crate) use lists::WholeStep;
 pub(crate) use memory::{NoMemory, prefetch, prefetch_write};
 pub(crate) use moving::{Expected, Leaving, Parcel, Stay};
-pub(crate) use neighbours::{Lookup, Neighbours};
+pub(crate) use neighbours::{Heard, Lookup, Neighbours};
 pub use paths::PathCounts;
 pub(crate) use peers::{Name, Peers, Way};
 pub(crate) use policies::{Policies, PolicyIndex, Steered};

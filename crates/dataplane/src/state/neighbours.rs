@@ -39,6 +39,15 @@ pub(crate) enum Lookup {
     Full,
 }
 
+/// What a station told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) next_hop: NextHop,
+    pub(crate) mac: MacAddress,
+    /// A worker had asked for it: others may need it soon, as sessions move.
+    pub(crate) is_wanted: bool,
+}
+
 #[derive(Clone, Copy)]
 struct Neighbour {
     next_hop: NextHop,
@@ -65,8 +74,8 @@ pub(crate) struct Neighbours {
     pub(crate) requests: ArrayVec<NextHop, REQUESTS_MAX>,
     /// Learnt in this vector: what waits for them can go.
     pub(crate) learnt: ArrayVec<NextHop, REQUESTS_MAX>,
-    /// Heard in this vector: other workers may have asked. Empty where there are none.
-    pub(crate) heard: ArrayVec<(NextHop, MacAddress), REQUESTS_MAX>,
+    /// Heard in this vector, for other workers. Empty where there are none.
+    pub(crate) heard: ArrayVec<Heard, REQUESTS_MAX>,
     is_shared: bool,
     /// Ethernet addresses that turned out to be others, or new.
     changes: u64,
@@ -150,28 +159,48 @@ impl Neighbours {
 
     /// A station told its address. Stations nobody asked for are not remembered, so nobody can fill the table.
     pub(crate) fn learn(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) {
-        if self.is_shared {
-            // What there is no room for is asked for again.
-            let _ = self.heard.try_push((next_hop, mac));
-        }
+        let is_wanted = self.table.get(key(next_hop)).is_some();
+        self.pass_on(Heard { next_hop, mac, is_wanted });
         self.learn_quietly(next_hop, mac, now_ns);
     }
 
-    /// The same, told by another worker.
-    pub(crate) fn learn_quietly(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) {
-        let Some(at) = self.table.get(key(next_hop)) else { return };
+    /// The same, told by another worker. What that one had asked for is remembered here, too, before it is needed: packets of a session
+    /// that comes from there would wait for an answer else, and few may. Where it only happened to hear what was asked for here, it and
+    /// all others are told that somebody did.
+    pub(crate) fn hear(&mut self, heard: Heard, now_ns: u64) {
+        let Heard { next_hop, mac, is_wanted } = heard;
+        if is_wanted {
+            self.place(next_hop, now_ns);
+        }
+        if self.learn_quietly(next_hop, mac, now_ns) && !is_wanted {
+            self.pass_on(Heard { is_wanted: true, ..heard });
+        }
+    }
+
+    fn pass_on(&mut self, heard: Heard) {
+        if self.is_shared {
+            // What there is no room for is asked for again.
+            let _ = self.heard.try_push(heard);
+        }
+    }
+
+    /// Whether it was waited for.
+    fn learn_quietly(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) -> bool {
+        let Some(at) = self.table.get(key(next_hop)) else { return false };
         let neighbour = &mut self.entries[at as usize];
         if neighbour.next_hop != next_hop {
-            return;
+            return false;
         }
-        if neighbour.mac.is_none() && self.learnt.try_push(next_hop).is_err() {
-            return;
+        let was_unknown = neighbour.mac.is_none();
+        if was_unknown && self.learnt.try_push(next_hop).is_err() {
+            return false;
         }
         self.changes += u64::from(neighbour.mac != Some(mac));
         neighbour.mac = Some(mac);
         neighbour.was_heard = true;
         neighbour.confirmed_ns = now_ns;
         neighbour.asked_ns = None;
+        was_unknown
     }
 
     /// The Ethernet address of a next hop, where it is known.
@@ -300,6 +329,29 @@ mod tests {
         let mut neighbours = Neighbours::new(4, false);
         neighbours.learn(hop(1), MAC, 0);
         assert_eq!(neighbours.find(hop(1), 0), Lookup::Asked);
+    }
+
+    /// A station's answer came to a worker that had not asked; the third gets to know of it by the second, and nobody tells for ever.
+    #[test]
+    fn what_one_worker_asked_for_all_remember() {
+        let mut workers = [(); 3].map(|()| Neighbours::new(4, true));
+        workers[1].find(hop(1), 0);
+        workers[0].learn(hop(1), MAC, 5);
+        let mut told = 0;
+        for from in [0, 1, 0, 1, 2] {
+            for heard in std::mem::take(&mut workers[from].heard) {
+                told += 1;
+                (0..3).filter(|to| *to != from).for_each(|to| workers[to].hear(heard, 6));
+            }
+        }
+        assert_eq!(workers.each_mut().map(|it| it.find(hop(1), FRESH_NS)), [Lookup::Known(MAC); 3]);
+        assert_eq!((told, workers.each_ref().map(|it| it.heard.len())), (2, [0; 3]));
+        // What nobody asked for nobody remembers.
+        workers[0].learn(hop(2), MAC, 5);
+        for heard in std::mem::take(&mut workers[0].heard) {
+            workers[1].hear(heard, 6);
+        }
+        assert_eq!(workers[1].known(hop(2)), None);
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Notes between workers: small, rare, and apart from packets.
 
-use crate::frame::NextHop;
-use crate::state::{Key, Name};
-use packet::ethernet::MacAddress;
+use crate::state::{Heard, Key, Name};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -20,7 +18,7 @@ pub(crate) enum Note {
     /// The writer owns it no longer.
     Left(Key),
     /// A station told its Ethernet address. May be lost: who needs it asks again.
-    Station(NextHop, MacAddress),
+    Station(Heard),
     /// Tunnels of the writer lead to a peer, which the reader has to ask whether it is there. May be lost: it is written
     /// again.
     InUse(Name),

@@ -276,6 +276,35 @@ fn an_answer_of_a_neighbour_reaches_all_who_asked() {
     assert_eq!(sent, [2, 2]);
 }
 
+/// Else packets of a session that moves would wait for an answer where it comes to, and few may.
+#[test]
+fn a_neighbour_of_one_worker_is_no_stranger_to_another() {
+    let mut config = config();
+    config.limits.sessions = 64;
+    let mut team = Team::over(&config, &Crew::of(2));
+    (4..=16).for_each(|session| team.put(session, 1, rules(session)));
+    team.settle();
+    let first = team.owner(4);
+    let other = (5..=16).find(|session| team.owner(*session) != first).unwrap();
+    let there = team.owner(other);
+    team.receive(first, N6, &to_user(4));
+    team.settle();
+    assert_eq!(team.sent(N3).concat().len(), 1, "a question");
+    let mut reply = vec![2, 0, 0, 0, 3, 2, 2, 0, 0, 0, 3, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2];
+    reply.extend([2, 0, 0, 0, 3, 1, 10, 30, 0, 1, 2, 0, 0, 0, 3, 2, 10, 30, 0, 2]);
+    for hearer in [first, there] {
+        team.now_ns += S;
+        team.receive(hearer, N3, &reply);
+        team.settle();
+    }
+    team.sent(N3);
+    for _ in 0..40 {
+        team.receive(there, N6, &to_user(other as u8));
+    }
+    team.settle();
+    assert_eq!(team.sent(N3)[there].len(), 40, "nobody is asked, and nothing waits");
+}
+
 #[test]
 fn a_peer_is_asked_by_one_worker_and_its_answer_found_wherever_it_arrives() {
     let mut config = Config { echo: Echo { period_ns: 60 * S, t3_ns: 5 * S, n3: 2 }, ..config() };

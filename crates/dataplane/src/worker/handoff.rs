@@ -146,8 +146,8 @@ impl<P: Port> Worker<P> {
 
     /// Tells the other workers of stations that told their addresses.
     pub(super) fn pass_on_stations(&mut self) {
-        for (next_hop, mac) in std::mem::take(&mut self.state.neighbours.heard) {
-            self.state.steering.post.tell_all(Note::Station(next_hop, mac));
+        for heard in std::mem::take(&mut self.state.neighbours.heard) {
+            self.state.steering.post.tell_all(Note::Station(heard));
         }
     }
 }
@@ -191,7 +191,7 @@ impl State {
     fn hear(&mut self, note: Note) {
         let Self { sessions, neighbours, ports, routes, now_ns, .. } = self;
         match note {
-            Note::Station(next_hop, mac) => neighbours.learn_quietly(next_hop, mac, *now_ns),
+            Note::Station(heard) => neighbours.hear(heard, *now_ns),
             Note::InUse(name) => sessions.peers.name(name, *now_ns, || Self::way(ports, routes, name)),
             Note::Answered(name, answer) => sessions.peers.answered(name, answer, *now_ns),
             Note::Began(name, stamp) => sessions.peers.began(name, stamp, *now_ns),
