@@ -18,7 +18,7 @@ pub(super) struct Active {
     /// Up to `until_ns`.
     so_far_ns: u64,
     until_ns: u64,
-    /// The last packet before the next look, where none passes unseen.
+    /// The last packet that was looked at; where none passes unseen, the last of all.
     last_ns: Option<u64>,
     /// Until when packets may pass unseen; `None`: the next one is looked at.
     unseen_until_ns: Option<u64>,
@@ -43,8 +43,9 @@ impl Active {
         self.begin(now_ns, old.last_ns(counted_ns));
     }
 
+    /// The count is to the tick: of a packet that was looked at, when it came is known better.
     fn last_ns(&self, counted_ns: Option<u64>) -> Option<u64> {
-        if self.is_unseen() { counted_ns } else { self.last_ns }
+        if self.is_unseen() { self.last_ns.max(counted_ns) } else { self.last_ns }
     }
 
     /// All there was.
@@ -75,7 +76,7 @@ impl Active {
     pub(super) fn look_again(&mut self, until_ns: Option<u64>, counted_ns: Option<u64>) -> bool {
         let is_it = self.is_unseen() && (until_ns.is_none() || until_ns == self.unseen_until_ns);
         if is_it {
-            (self.last_ns, self.unseen_until_ns) = (counted_ns, None);
+            (self.last_ns, self.unseen_until_ns) = (self.last_ns(counted_ns), None);
         }
         is_it
     }
@@ -134,6 +135,22 @@ mod tests {
             (0..10_000).for_each(|ms| kept.packet(Direction::Downlink, S + ms * 1_000_000));
             assert!(kept.looks <= most && (most < 100 || kept.looks == most), "{gap_s} s: {}", kept.looks);
             assert_eq!(kept.active_ms(11 * S) / 100, 100);
+        }
+    }
+
+    /// What is told in seconds is so many whole ones.
+    #[test]
+    fn single_packets_count_for_all_of_the_time_behind_them() {
+        for gap_s in [1, 2, 3] {
+            let mut kept = Kept::of(gap_s, 4);
+            for number in 0..20_u64 {
+                // Between two ticks.
+                let now_ns = (1_000 + number * 5_000) * 1_000_000 + 700_123;
+                kept.packet(Direction::Downlink, now_ns);
+                let told_ns = now_ns + u64::from(gap_s) * S + 500_000_000;
+                assert_eq!(kept.active_ms(told_ns), (number + 1) * u64::from(gap_s) * 1_000);
+                kept.ledger.begin_interval(&mut kept.count);
+            }
         }
     }
 
