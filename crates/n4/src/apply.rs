@@ -212,7 +212,7 @@ impl Node {
         let mut usage_reports = tell(&mut next, &before, modifying, clock);
         let given = (&modifying.taken.given[..], modifying.silence);
         usage::apply(&mut next.usage, (&before, &next.rules), given, clock);
-        session.paging.retain(&next.rules);
+        session.paging.retain((&before, &next.rules));
         if modifying.drop_buffered {
             session.paging.begin_anew(0);
         }

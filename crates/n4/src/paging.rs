@@ -60,10 +60,12 @@ struct Told {
 }
 
 impl Paging {
-    /// The rules have changed: what no longer keeps packets may be told of again when it does.
-    pub(crate) fn retain(&mut self, rules: &Rules) {
+    /// The rules have changed: what no longer keeps packets may be told of again when it does. Of what was dropped nothing is kept: the
+    /// first packet that is comes after the change (TS 29.244 8.2.26).
+    pub(crate) fn retain(&mut self, (before, rules): (&Rules, &Rules)) {
         let keeps = |pdr: &PdrId| far_of(rules, *pdr).is_some_and(Far::notifies);
-        self.told.retain(|pdr, _| keeps(pdr));
+        let begins = |pdr: &PdrId| drops(before, *pdr) && !drops(rules, *pdr);
+        self.told.retain(|pdr, _| keeps(pdr) && !begins(pdr));
         self.waiting.retain(|(pdr, _)| keeps(pdr));
         self.this_time.retain(|(bar, _)| is_in_use(rules, *bar));
     }
@@ -136,6 +138,10 @@ fn far_of(rules: &Rules, pdr: PdrId) -> Option<&Far> {
     let pdr = rules.pdrs.iter().find(|rule| rule.id == pdr)?;
     let far = (pdr.pdi.source_interface.direction() == Direction::Downlink).then_some(pdr.far)?;
     rules.fars.iter().find(|rule| rule.id == far)
+}
+
+fn drops(rules: &Rules, pdr: PdrId) -> bool {
+    far_of(rules, pdr).is_some_and(|far| far.apply_action == ApplyAction::Drop)
 }
 
 /// Whether packets are kept by a BAR.

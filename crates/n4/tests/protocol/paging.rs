@@ -122,6 +122,33 @@ fn who_has_packets_dropped_may_hear_of_them() {
     assert!(reported(&mut lab).is_empty(), "nobody asks");
 }
 
+/// What was dropped is not kept: the first packet that is comes after the change (TS 29.244 8.2.26).
+#[test]
+fn who_heard_of_dropped_packets_hears_of_the_first_one_kept() {
+    for bits in [ApplyAction::BUFF | ApplyAction::NOCP, ApplyAction::NOCP] {
+        let mut lab = Lab::associated();
+        let mut request = establishment(77);
+        request.create_fars[1].apply_action = ApplyAction::new(ApplyAction::DROP | ApplyAction::NOCP);
+        let session = lab.establish(request);
+        packet(&mut lab, session, 2);
+        let (sequence, _) = reported(&mut lab).remove(0);
+        answer(&mut lab, session, sequence, accepted());
+        let change = |bits| {
+            let apply_action = Some(ApplyAction::new(bits));
+            let update_fars = vec![UpdateFar { far_id: 2, apply_action, ..UpdateFar::default() }];
+            SessionModificationRequest { update_fars, ..Default::default() }
+        };
+        lab.modify(session, change(bits));
+        packet(&mut lab, session, 2);
+        let (sequence, report) = reported(&mut lab).remove(0);
+        assert_eq!(report.pdr_ids, [2]);
+        answer(&mut lab, session, sequence, accepted());
+        lab.modify(session, change(bits));
+        packet(&mut lab, session, 2);
+        assert!(reported(&mut lab).is_empty(), "once, though it is said again");
+    }
+}
+
 /// Then the next packet is the first again (TS 29.244 5.2.4).
 #[test]
 fn what_comes_after_kept_packets_were_dropped_is_told_of() {
