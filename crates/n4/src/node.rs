@@ -288,7 +288,9 @@ impl Node {
                 Overdue::GaveUp(sequence, asking) => {
                     self.next_stand_in(&asking);
                     self.tell_elsewhere(&asking);
-                    self.unanswered(sequence, &asking);
+                    if !self.tell_stand_in(&asking) {
+                        self.unanswered(sequence, &asking);
+                    }
                 }
             }
         }

@@ -194,7 +194,9 @@ impl Node {
         if response.cause == Cause::SessionContextNotFound {
             // Who wants it gone may have forgotten it already, and hears the rest in answer to that, be it after a change.
             let is_to_be_deleted = self.sessions.look(seid, Session::is_to_be_deleted);
-            if self.peers.is_shared(asking.to) || is_to_be_deleted {
+            // Who was asked in the owner's place may know less than that one, which is thought to be there.
+            let knows_less = self.sessions.get(seid).is_some_and(|it| self.is_of_stand_in(it, asking.to));
+            if self.peers.is_shared(asking.to) || is_to_be_deleted || knows_less {
                 return self.unanswered(sequence, asking);
             }
             self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));

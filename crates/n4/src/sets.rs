@@ -9,8 +9,9 @@ use crate::peers::Association;
 use crate::refusal::Refusal;
 use crate::sessions::Session;
 use pfcp::{
-    Cause, CpIpAddress, FSeid, FqCsid, NodeId, SessionChangeInfo, SessionSetDeletionRequest,
-    SessionSetDeletionResponse, SessionSetModificationRequest, SessionSetModificationResponse, ie,
+    Body, Cause, CpIpAddress, FSeid, FqCsid, Message, NodeId, SessionChangeInfo, SessionReportRequest,
+    SessionSetDeletionRequest, SessionSetDeletionResponse, SessionSetModificationRequest,
+    SessionSetModificationResponse, ie,
 };
 use rules::Seid;
 use session::{AssociationRecord, CpFSeid, SessionRecord};
@@ -181,6 +182,42 @@ impl Node {
         {
             association.turn = association.turn.wrapping_add(1);
         }
+    }
+
+    /// Nobody answered at its owner's what there is to tell of a session: whoever stands in hears of it at once, though the owner may be
+    /// thought to be there, as it answers heartbeats or never has (TS 29.244 5.22.3). Where the owner has two addresses, both come
+    /// first. Whether it is told.
+    pub(crate) fn tell_stand_in(&mut self, asking: &Asking) -> bool {
+        let Some((to, old)) = self.instead_of_owner(asking) else { return false };
+        let Ok(Body::SessionReportRequest(request)) = pfcp::decode(&asking.bytes).map(|message| message.body)
+        else {
+            return false;
+        };
+        let request = SessionReportRequest { old_cp_f_seid: Some(old), ..request };
+        let is_told = self.ask(to, asking.purpose.clone(), |sequence| Message::session(0, sequence, request));
+        self.counters.unanswered += u64::from(is_told);
+        is_told
+    }
+
+    /// Who hears of a session that is there, after its owner was asked, and by which name the owner knows it.
+    fn instead_of_owner(&self, asking: &Asking) -> Option<(SocketAddr, FSeid)> {
+        let session = self.sessions.get(asking.purpose.session()?)?;
+        let SessionRecord { owner, cp_f_seid: CpFSeid { seid, address }, .. } = &session.record;
+        if session.alternative().is_some() || asking.owner.as_ref() != Some(owner) {
+            return None;
+        }
+        let own = self.peers.get(owner)?.record.address;
+        let is_last = asking.to == own || asking.to == self.report_address(owner, *address);
+        let to = self.stand_in(owner).filter(|to| is_last && *to != asking.to)?;
+        Some((to, FSeid::new(*seid, *address)))
+    }
+
+    /// Whether an answer is of one who was asked in the place of an owner that is thought to be there.
+    pub(crate) fn is_of_stand_in(&self, session: &Session, from: SocketAddr) -> bool {
+        let SessionRecord { owner, cp_f_seid, .. } = &session.record;
+        let is_known = [session.alternative(), Some(cp_f_seid.address)].contains(&Some(from.ip()));
+        let owner = self.peers.get(owner).filter(|owner| owner.is_up());
+        !is_known && owner.is_some_and(|owner| owner.record.address.ip() != from.ip())
     }
 
     /// The control plane calls the session otherwise from now on (TS 29.244 7.5.9). Where that is another than the owner, it is

@@ -181,3 +181,59 @@ fn alternatives_are_asked_in_turn_and_the_preferred_one_first() {
 fn update(peer: Ipv4Addr) -> AssociationUpdateRequest {
     AssociationUpdateRequest::new(NodeId::Ipv4(peer))
 }
+
+/// A user who sleeps, of a control plane that has told of another, and a packet for it.
+fn lab_of_a_sleeper() -> (Lab, Seid) {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[OTHER]);
+    let mut request = establishment(77);
+    request.create_fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
+    let session = lab.establish(request);
+    (lab, session)
+}
+
+/// Where its report goes, in order, in the time that it takes to ask one and another.
+fn paged_in_turn(lab: &mut Lab, session: Seid) -> Vec<(Ipv4Addr, Message)> {
+    let event = Event::DownlinkData { session, pdr: PdrId(2), qfi: None, traffic_class: 0 };
+    lab.handle(Input::DataPath(&Notice::Event(event)));
+    lab.pass(Duration::from_secs(10));
+    let ipv4 = |to| if let std::net::SocketAddr::V4(to) = to { *to.ip() } else { panic!("{to}") };
+    lab.reports().into_iter().map(|(to, message)| (ipv4(to), message)).collect()
+}
+
+/// TS 29.244 5.22.3: a user waits to be paged, whatever becomes of heartbeats.
+#[test]
+fn a_report_that_is_not_answered_goes_to_an_alternative() {
+    // Who answers heartbeats, and who never has.
+    for answers_heartbeats in [true, false] {
+        let (mut lab, session) = lab_of_a_sleeper();
+        lab.answers_heartbeats = answers_heartbeats;
+        lab.pass(Duration::from_secs(6));
+        let told = paged_in_turn(&mut lab, session);
+        assert_eq!(told.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [SMF, SMF, SMF, OTHER]);
+        let (_, message) = told.last().unwrap();
+        let Body::SessionReportRequest(report) = &message.body else { panic!("{message:?}") };
+        assert_eq!((message.seid, report.old_cp_f_seid), (Some(0), Some(FSeid::new(77, SMF.into()))));
+        assert_eq!(report.downlink_data_report.as_ref().unwrap().pdr_ids, [2]);
+        let response = SessionReportResponse {
+            cp_f_seid: Some(FSeid::new(99, OTHER.into())),
+            ..SessionReportResponse::of(Cause::RequestAccepted)
+        };
+        lab.tell(OTHER, &Message::session(session.0, message.sequence, response));
+        assert_eq!(lab.saved[&session].cp_f_seid.seid, 99);
+        lab.pass(Duration::from_secs(30));
+        assert!(lab.reports().is_empty(), "it has been heard");
+    }
+}
+
+/// What the other one does not know, the owner may.
+#[test]
+fn an_alternative_that_does_not_know_the_session_ends_none() {
+    let (mut lab, session) = lab_of_a_sleeper();
+    let (_, message) = paged_in_turn(&mut lab, session).pop().unwrap();
+    let response = SessionReportResponse::of(Cause::SessionContextNotFound);
+    lab.tell(OTHER, &Message::session(session.0, message.sequence, response));
+    assert_eq!((lab.node.sessions(), lab.saved[&session].owner.as_str()), (1, "10.40.0.9"));
+    lab.pass(lab.config.heartbeat_interval);
+    assert_eq!(lab.reports().first().map(|(to, _)| *to), Some(at(SMF)));
+}
