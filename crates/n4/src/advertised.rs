@@ -3,6 +3,8 @@
 //! is advertised next.
 
 use crate::config::GtpuAddress;
+use crate::values::User;
+use rules::Instance;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl GtpuAddress {
@@ -33,6 +35,13 @@ pub(crate) fn told(ours: &[GtpuAddress], own: IpAddr) -> IpAddr {
 pub(crate) fn is_ours(ours: &[GtpuAddress], address: IpAddr) -> bool {
     let mut pairs = ours.iter().flat_map(GtpuAddress::pairs).flatten();
     pairs.any(|(own, told)| own == address || told == address)
+}
+
+/// Whether a user would have an address of one of our ports of a network, as the port has it or as peers know it.
+pub(crate) fn are_of_port(ours: &[GtpuAddress], user: &User, instance: Instance) -> bool {
+    let of_network = ours.iter().filter(|port| port.instance == instance);
+    let pairs = of_network.flat_map(GtpuAddress::pairs).flatten();
+    pairs.flat_map(|(own, told)| [own, told]).any(|address| user.has(address))
 }
 
 /// The port's own address, of one that peers know it by; any other as it is.

@@ -19,7 +19,8 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     ),
     (
         ie::UE_IP_ADDRESS,
-        "CHOOSE of a prefix that is not /64; prefixes of 0 and of 65 to 127 bits; a second address of a family",
+        "CHOOSE of a prefix that is not /64; prefixes of 0 and of 65 to 127 bits; a second address of a family; none at all, one that is \
+         unspecified, of multicast, of loopback, the broadcast or of a port of ours in that network (cause 69)",
         &[&[0x60, 56]],
     ),
     (
@@ -46,7 +47,8 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     (ie::HEADER_ENRICHMENT, "of other protocols than HTTP", &[&[1, 1, b'a', 1, b'b']]),
     (
         ie::SDF_FILTER,
-        "flow descriptions of more than 1,024 octets, with `deny`, with `!` before any address or /0, with options (cause 73)",
+        "flow descriptions of more than 1,024 octets, with `deny`, with `!` before any address or /0, with options (cause 73); no \
+         condition at all (cause 69)",
         &[],
     ),
     (ie::APPLICATION_ID, "names that neither content rules nor PFDs tell of (cause 81)", &[]),

@@ -291,6 +291,14 @@ impl User {
         delegated.map(|prefix| IpNet::V6(prefix.trunc()))
     }
 
+    /// Whether it is the user's address, or in its prefix.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.ipv4 == Some(address),
+            IpAddr::V6(address) => self.ipv6.is_some_and(|prefix| prefix.contains(&address)),
+        }
+    }
+
     /// Whether an address of the user's is in a network, as far as they are known.
     pub(crate) fn may_be_in(&self, network: &IpNet) -> bool {
         let ipv6 =
@@ -300,18 +308,30 @@ impl User {
 }
 
 /// The addresses of a PDI: one of each family at most. Whether they are source or destination follows from the
-/// interface; flags may be wrong.
+/// interface; flags may be wrong. One that names none would mean everybody's packets, and some nobody can have.
 pub(crate) fn user(addresses: &[UeIpAddress]) -> Result<User, Refusal> {
     let unsupported = Refusal::unsupported(ie::UE_IP_ADDRESS);
     addresses.iter().try_fold(User::default(), |user, address| {
         if address.choose_ipv4 || address.choose_ipv6 {
             return Err(unsupported);
         }
+        if address.ipv4.is_none() && address.ipv6.is_none() || is_nobodys(address) {
+            return Err(Refusal::incorrect(ie::UE_IP_ADDRESS));
+        }
         Ok(User {
             ipv4: same(user.ipv4, address.ipv4).ok_or(unsupported)?,
             ipv6: same(user.ipv6, prefix(address)?).ok_or(unsupported)?,
         })
     })
+}
+
+/// Whether no user can have it (RFC 6890, 4291 2.5): what is sent from there nobody may answer, or to where is for many. Link-local
+/// addresses of IPv6 are users' own.
+fn is_nobodys(address: &UeIpAddress) -> bool {
+    let ipv4 =
+        |it: Ipv4Addr| it.is_unspecified() || it.is_loopback() || it.is_multicast() || it.is_broadcast();
+    let ipv6 = |it: Ipv6Addr| it.is_unspecified() || it.is_loopback() || it.is_multicast();
+    address.ipv4.is_some_and(ipv4) || address.ipv6.is_some_and(ipv6)
 }
 
 /// `None` where they differ.
@@ -332,10 +352,14 @@ fn prefix(address: &UeIpAddress) -> Result<Option<Ipv6Net>, Refusal> {
     Ok(Some(if length < LINK_BITS { prefix } else { prefix.trunc() }))
 }
 
-/// A flow description that cannot be read is the PDR's fault.
+/// A flow description that cannot be read is the PDR's fault. A filter of nothing would let everything pass.
 pub(crate) fn sdf_filter(filter: &pfcp::SdfFilter, pdr: PdrId) -> Result<SdfFilter, Refusal> {
+    let failed_rule_id = Some(FailedRuleId::Pdr(pdr.0));
+    if *filter == pfcp::SdfFilter::default() {
+        return Err(Refusal { failed_rule_id, ..Refusal::incorrect(ie::SDF_FILTER) });
+    }
     let blamed = Refusal {
-        failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)),
+        failed_rule_id,
         ..Refusal::blaming(Cause::RuleCreationModificationFailure, ie::SDF_FILTER)
     };
     let flow = filter.flow_description.as_deref().map(str::parse::<FlowDescription>).transpose();

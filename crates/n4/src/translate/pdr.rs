@@ -9,8 +9,8 @@ use crate::values::{self, Endpoint, User, Wish};
 use ipnet::{IpNet, Ipv6Net};
 use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePdr, ie};
 use rules::{
-    ApplicationId, FTeid, FarId, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate,
-    QerId, Rules, UrrId,
+    ApplicationId, Direction, FTeid, FarId, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, PdrId,
+    PdrUpdate, QerId, Rules, UrrId,
 };
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -82,6 +82,11 @@ impl Translator<'_> {
             self.recall(id);
         }
         let user = values::user(&pdi.ue_ip_addresses)?;
+        // Names of networks tell users' addresses from ours: what comes from the access side names another one.
+        let is_of_network = source.direction() == Direction::Downlink || !self.has_instances;
+        if is_of_network && advertised::are_of_port(self.ours, &user, instance) {
+            return Err(of_pdr(Refusal::incorrect(ie::UE_IP_ADDRESS), pdr));
+        }
         let mut framed_routes = framed::routes(&pdi.carried).map_err(|refusal| of_pdr(refusal, pdr))?;
         framed_routes.extend(user.delegated().filter(|delegated| !framed_routes.contains(delegated)));
         let has_no_address = user.ipv4.is_none() && user.ipv6.is_none();

@@ -56,6 +56,7 @@ mod losses;
 mod monitoring;
 mod mutations;
 mod networks;
+mod nobodys;
 mod node;
 mod node_paths;
 mod omissions;
