@@ -55,6 +55,7 @@ impl From<RuleError> for Refusal {
     fn from(error: RuleError) -> Self {
         let cause = match error {
             RuleError::TooMany(_) | RuleError::TooManyOf(..) => Cause::NoResourcesAvailable,
+            RuleError::NoForwardingParameters(_) => Cause::ConditionalIeMissing,
             _ => Cause::RuleCreationModificationFailure,
         };
         let rule = match error.rule() {
@@ -64,7 +65,10 @@ impl From<RuleError> for Refusal {
             RuleRef::Urr(id) => FailedRuleId::Urr(id.0),
             RuleRef::Bar(id) => FailedRuleId::Bar(id.0),
         };
-        Self { failed_rule_id: Some(rule), rule_error: Some(error), ..Self::of(cause) }
+        // They are conditional (TS 29.244 table 7.5.2.3-1).
+        let is_incomplete = matches!(error, RuleError::NoForwardingParameters(_));
+        let offending_ie = is_incomplete.then_some(ie::FORWARDING_PARAMETERS);
+        Self { cause, offending_ie, failed_rule_id: Some(rule), rule_error: Some(error) }
     }
 }
 

@@ -11,7 +11,7 @@ use pfcp::{
 };
 use rules::{
     ApplyAction, BarId, Far, FarId, FarUpdate, ForwardingParameters, ForwardingUpdate, Instance, Interface,
-    OuterHeaderCreation, Rules,
+    OuterHeaderCreation, RuleError, RuleRef, Rules,
 };
 
 /// What a destination is read by.
@@ -208,6 +208,21 @@ fn copy_update(
         dscp,
         policy: policy::update(&to.carried).unwrap_or(old.and_then(|old| old.policy)),
     })
+}
+
+/// What an update is to say of a FAR that has been told nowhere to forward to: where that is, if it says something, or else anything.
+pub(super) fn refused(error: RuleError, request: &SessionModificationRequest) -> Refusal {
+    let refusal = Refusal::from(error);
+    let RuleError::NoForwardingParameters(RuleRef::Far(id)) = error else { return refusal };
+    let mut updates = request.update_fars.iter().filter(|update| update.far_id == id.0).peekable();
+    let is_updated = updates.peek().is_some();
+    let says_something = updates.any(|update| update.parameters().is_some());
+    let missing = match (is_updated, says_something) {
+        (false, _) => ie::FORWARDING_PARAMETERS,
+        (true, false) => ie::UPDATE_FORWARDING_PARAMETERS,
+        (true, true) => ie::DESTINATION_INTERFACE,
+    };
+    Refusal { offending_ie: Some(missing), ..refusal }
 }
 
 /// The tunnels towards the radio that the request replaces and wants an end marker in (TS 29.244 5.4.2.2): each

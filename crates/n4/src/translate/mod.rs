@@ -177,7 +177,7 @@ impl<'a> Translator<'a> {
             let updated = change.update_pdrs.iter_mut().filter_map(|pdr| pdr.pdi.as_mut());
             updated.for_each(|pdi| known.infer(pdi));
             self.restate(&mut change);
-            let rules = self.before.change(change)?;
+            let rules = self.before.change(change).map_err(|error| far::refused(error, request))?;
             self.forget_removed(&rules);
             self.forget_addresses(&rules);
             self.remember_chosen(&rules);

@@ -1,5 +1,6 @@
 //! What is not done is refused by name, and changes nothing.
 
+use crate::common::personas::accepted;
 use crate::common::smf::{self, establishment, path_switch};
 use crate::common::{Lab, SMF};
 use pfcp::*;
@@ -204,7 +205,6 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
         ((NO_RULE, None, Some(FailedRuleId::Pdr(2))), |r| r.create_pdrs[1].far_id = Some(40)),
         ((NO_RULE, None, Some(FailedRuleId::Pdr(1))), |r| r.create_pdrs[0].qer_ids.push(40)),
         ((NO_RULE, None, Some(FailedRuleId::Pdr(1))), |r| r.create_pdrs[0].urr_ids.push(40)),
-        ((NO_RULE, None, Some(FailedRuleId::Far(1))), |r| r.create_fars[0].forwarding_parameters = None),
         ((NO_RULE, None, Some(FailedRuleId::Far(2))), |r| r.create_fars[1].bar_id = Some(9)),
         ((NO_RULE, None, Some(FailedRuleId::Pdr(1))), |r| r.create_pdrs[1].pdr_id = 1),
         ((NO_RULE, None, Some(FailedRuleId::Far(1))), |r| r.create_fars[1].far_id = 1),
@@ -328,4 +328,33 @@ fn rules_that_are_too_long_together_are_refused_and_the_session_stays() {
     assert!(lab.told[told..].iter().all(fits));
     assert_eq!(lab.in_force, lab.desired());
     assert!(lab.modify(session, path_switch(5)).cause.is_accepted());
+}
+
+/// TS 29.244 table 7.5.2.3-1: where packets go is said where they are forwarded.
+#[test]
+fn a_far_that_forwards_says_where() {
+    let missing = |ie| (Cause::ConditionalIeMissing, Some(ie), Some(FailedRuleId::Far(2)));
+    let mut request = establishment(77);
+    request.create_fars[1] = smf::far(2, ApplyAction::FORW, None);
+    assert_eq!(told(request.clone()).0, missing(ie::FORWARDING_PARAMETERS));
+    act(&mut request, ApplyAction::DROP);
+    let mut lab = Lab::associated();
+    let session = lab.establish(request);
+    let wakes = UpdateFar {
+        far_id: 2,
+        apply_action: Some(ApplyAction::new(ApplyAction::FORW)),
+        ..UpdateFar::default()
+    };
+    let nowhere =
+        UpdateForwardingParameters { outer_header_creation: Some(smf::tunnel(5)), ..Default::default() };
+    let cases = [(None, ie::UPDATE_FORWARDING_PARAMETERS), (Some(nowhere), ie::DESTINATION_INTERFACE)];
+    for (update_forwarding_parameters, expected) in cases {
+        let update_fars = vec![UpdateFar { update_forwarding_parameters, ..wakes.clone() }];
+        let answer = lab.modify(session, SessionModificationRequest { update_fars, ..Default::default() });
+        assert_eq!((answer.cause, answer.offending_ie, answer.failed_rule_id), missing(expected));
+    }
+    let create_fars = vec![smf::far(2, ApplyAction::FORW, None)];
+    let answer = lab.modify(session, SessionModificationRequest { create_fars, ..Default::default() });
+    assert_eq!(answer.offending_ie, Some(ie::FORWARDING_PARAMETERS));
+    accepted(&lab.modify(session, path_switch(5)));
 }
