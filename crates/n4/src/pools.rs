@@ -41,6 +41,8 @@ pub(crate) struct Choice<'a> {
 pub(crate) enum Lack {
     /// No pool is meant.
     NoPool,
+    /// None is called that.
+    UnknownPool,
     /// All are in use.
     Exhausted,
     /// Another session has it.
@@ -196,6 +198,10 @@ impl Pools {
 
     /// A free address for `session`: of the pool named, else of those of the network, else of those of every network.
     pub(crate) fn allocate(&mut self, choice: Choice<'_>, session: Seid) -> Result<IpAddr, Lack> {
+        let is_called = |name: &[u8]| self.pools.iter().any(|pool| pool.pool.name.as_bytes() == name);
+        if choice.pool.is_some_and(|name| !is_called(name)) {
+            return Err(Lack::UnknownPool);
+        }
         let of = |instance: Option<&str>| {
             let is_it = move |pool: &&Pool| pool.pool.network_instance.as_deref() == instance;
             self.pools.iter().filter(move |pool| pool.serves(&choice)).any(|pool| is_it(&pool))

@@ -31,7 +31,8 @@ impl Translator<'_> {
             let resolved = self.address(address, origin)?;
             all.push(resolved);
             if address.choose_ipv4 || address.choose_ipv6 {
-                chosen.push(resolved);
+                // S/D means something in a PDI alone (TS 29.244 8.2.62).
+                chosen.push(UeIpAddress { is_destination: false, ..resolved });
             }
         }
         Ok((all, chosen))
@@ -104,6 +105,7 @@ fn ipv6(address: &IpAddr) -> Option<Ipv6Addr> {
 
 const fn lacking(lack: Lack) -> Refusal {
     let cause = match lack {
+        Lack::UnknownPool => return Refusal::unsupported(ie::UE_IP_ADDRESS_POOL_IDENTITY),
         Lack::NoPool => Cause::ServiceNotSupported,
         Lack::Exhausted => Cause::AllDynamicAddressesAreOccupied,
         Lack::Taken => Cause::RuleCreationModificationFailure,

@@ -59,7 +59,8 @@ fn a_session_gets_one_address_for_all_its_rules() {
     let address = Ipv4Addr::new(10, 60, 0, 1);
     assert_eq!(told(&created), [(1, Some(address)), (2, Some(address))]);
     assert!(created[0].local_f_teid.is_some() && created[1].local_f_teid.is_none());
-    assert!(created[1].ue_ip_addresses[0].is_destination);
+    let says_destination = |pdr: &CreatedPdr| pdr.ue_ip_addresses[0].is_destination;
+    assert!(!created.iter().any(says_destination), "it is for PDIs alone (TS 29.244 8.2.62)");
     assert!(rules(&lab, session).pdrs.iter().all(|pdr| pdr.pdi.ue_ipv4 == Some(address)));
     let (_, created) = established(&mut lab, asking(2, CHOOSE));
     assert_eq!(told(&created)[0].1, Some(Ipv4Addr::new(10, 60, 0, 2)));
@@ -181,6 +182,11 @@ fn a_pool_may_be_named() {
     assert_eq!(all[0].1.map(|address| address.octets()[1]), Some(61));
     let mut request = asking(2, CHOOSE);
     request.create_pdrs[0].ue_ip_address_pool = Some(PoolIdentity(b"c".to_vec()));
+    let unknown = (Cause::ServiceNotSupported, Some(ie::UE_IP_ADDRESS_POOL_IDENTITY));
+    assert_eq!(cause(&mut lab, request), unknown);
+    // It is there, and has nothing of the kind.
+    let mut request = asking(3, UeIpAddress { choose_ipv4: false, choose_ipv6: true, ..CHOOSE });
+    request.create_pdrs[0].ue_ip_address_pool = Some(PoolIdentity(b"b".to_vec()));
     assert_eq!(cause(&mut lab, request), (Cause::ServiceNotSupported, Some(ie::UE_IP_ADDRESS)));
     assert_eq!(lab.node.addresses(), 1);
 }
