@@ -319,6 +319,8 @@ impl Node {
     }
 
     fn note_lost(&mut self, owner: &str, ended: usize) {
-        self.note(Level::Warning, format!("{owner} has lost {ended} sessions: they are gone"));
+        if ended > 0 {
+            self.note(Level::Warning, format!("{owner} has lost {ended} sessions: they are gone"));
+        }
     }
 }

@@ -162,6 +162,17 @@ fn a_peer_that_restarts_loses_its_sessions() {
     }
 }
 
+/// It is told how many are lost, where some are.
+#[test]
+fn a_peer_that_restarts_without_sessions_has_lost_nothing() {
+    for (mut lab, expected) in [(with_session(), 1), (Lab::associated(), 0)] {
+        lab.tell(SMF, &Message::node(9, setup(SMF, 2)));
+        lab.pass(Duration::from_secs(5));
+        assert_eq!(lab.associations[&SMF.to_string()].recovery_time_stamp, 2);
+        assert_eq!(lab.notes.iter().filter(|note| note.contains("has lost")).count(), expected);
+    }
+}
+
 /// Heartbeats name nobody: where two control planes share an address, neither's time stamp is the other's.
 #[test]
 fn a_neighbour_at_the_same_address_ends_no_sessions() {
