@@ -174,7 +174,7 @@ pub struct Counters {
     pub unexpected: u64,
     /// Requests that came again.
     pub repeated: u64,
-    /// Rules removed that were gone, or created that were there.
+    /// Rules and traffic endpoints removed that were gone, and rules created that were there.
     pub restated: u64,
     /// Requests refused.
     pub refused: u64,

@@ -9,7 +9,7 @@ use crate::paging;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Query, Work};
 use crate::support;
-use crate::translate::{Sources, Translated, Translator};
+use crate::translate::{Restated, Sources, Translated, Translator};
 use crate::usage;
 use pfcp::{Cause, SessionModificationRequest, flags};
 use rules::{RuleError, RuleRef, Rules, Seid, UrrId};
@@ -38,7 +38,7 @@ impl Node {
 
     /// What a control plane says again is done, and somebody may want to know why its words and ours differ. Who does so does it all
     /// the time: it is noted each time there was twice as much of it.
-    fn note_restated(&mut self, seid: Seid, rules: &[RuleRef]) {
+    fn note_restated(&mut self, seid: Seid, rules: &[Restated]) {
         let Some(first) = rules.first() else { return };
         let before = self.counters.restated;
         self.counters.restated += rules.len() as u64;

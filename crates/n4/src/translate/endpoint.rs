@@ -2,7 +2,7 @@
 
 use super::address::Origin;
 use super::pdr::{of_pdr, unavailable_endpoint, written};
-use super::{Translator, framed};
+use super::{Restated, Translator, framed};
 use crate::refusal::Refusal;
 use crate::values;
 use pfcp::{
@@ -12,6 +12,7 @@ use pfcp::{
 use rules::{FTeid, FarId, Interface, Pdi, PdrId, PdrUpdate, Qfi};
 use session::TrafficEndpoint;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 impl Translator<'_> {
     /// A PDI that says itself what it matches.
@@ -122,10 +123,18 @@ impl Translator<'_> {
         request: &SessionModificationRequest,
         mut removed: Vec<PdrId>,
     ) -> Result<(Vec<PdrId>, Vec<PdrUpdate>), Refusal> {
+        let known: HashSet<u8> = self.extras.endpoints.iter().map(|endpoint| endpoint.id).collect();
         for remove in &request.remove_traffic_endpoints {
             let id = remove.traffic_endpoint_id;
-            let place = self.extras.endpoints.iter().position(|endpoint| endpoint.id == id);
-            self.extras.endpoints.remove(place.ok_or(wrong(ie::REMOVE_TRAFFIC_ENDPOINT))?);
+            let Some(place) = self.extras.endpoints.iter().position(|endpoint| endpoint.id == id) else {
+                // As for rules: what is gone may be removed, and nothing twice at once.
+                if known.contains(&id) {
+                    return Err(wrong(ie::REMOVE_TRAFFIC_ENDPOINT));
+                }
+                self.taken.restated.push(Restated::Endpoint(id));
+                continue;
+            };
+            self.extras.endpoints.remove(place);
             let naming = self.extras.at_endpoint.iter().filter(|(_, endpoint)| *endpoint == id);
             let naming: Vec<PdrId> =
                 naming.map(|(pdr, _)| *pdr).filter(|pdr| !removed.contains(pdr)).collect();

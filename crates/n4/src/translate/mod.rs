@@ -34,6 +34,7 @@ use rules::{
 };
 use session::Extras;
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::net::IpAddr;
 
 /// What one request took and made.
@@ -49,9 +50,25 @@ pub(crate) struct Taken {
     /// What is given to URRs.
     pub(crate) given: Vec<Given>,
     /// What the request removes that is gone, or creates that is there.
-    pub(crate) restated: Vec<RuleRef>,
+    pub(crate) restated: Vec<Restated>,
     /// Tunnels that end.
     pub(crate) end_markers: Vec<OuterHeaderCreation>,
+}
+
+/// What is removed though it is gone, or created though it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Restated {
+    Rule(RuleRef),
+    Endpoint(u8),
+}
+
+impl fmt::Display for Restated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => rule.fmt(f),
+            Self::Endpoint(id) => write!(f, "traffic endpoint {id}"),
+        }
+    }
 }
 
 /// What a translation draws on.
@@ -284,7 +301,7 @@ impl<'a> Translator<'a> {
 
     /// Control planes in use say again what they have said.
     fn restate(&mut self, change: &mut Change) {
-        self.taken.restated = change.restate(self.before);
+        self.taken.restated.extend(change.restate(self.before).into_iter().map(Restated::Rule));
         let created: HashSet<UrrId> = change.create.urrs.iter().map(|urr| urr.id).collect();
         self.taken.given.retain(|given| !given.is_new || created.contains(&given.urr));
     }

@@ -165,9 +165,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     let create = endpoint(1, Some(smf::choose(None)), None);
     let request = SessionModificationRequest { create_traffic_endpoints: vec![create], ..Default::default() };
     assert_eq!(refused(&mut lab, session, request), failure(ie::CREATE_TRAFFIC_ENDPOINT));
-    let remove = RemoveTrafficEndpoint { traffic_endpoint_id: 9, carried: vec![] };
-    let request = SessionModificationRequest { remove_traffic_endpoints: vec![remove], ..Default::default() };
-    assert_eq!(refused(&mut lab, session, request), failure(ie::REMOVE_TRAFFIC_ENDPOINT));
+    assert_eq!(refused(&mut lab, session, removing(vec![1, 1])), failure(ie::REMOVE_TRAFFIC_ENDPOINT));
     let update = UpdateTrafficEndpoint { traffic_endpoint_id: 9, ..UpdateTrafficEndpoint::default() };
     let request = SessionModificationRequest { update_traffic_endpoints: vec![update], ..Default::default() };
     assert_eq!(refused(&mut lab, session, request), failure(ie::UPDATE_TRAFFIC_ENDPOINT));
@@ -179,6 +177,23 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         ..Default::default()
     };
     assert_eq!(refused(&mut lab, session, request).0, Cause::RuleCreationModificationFailure);
+}
+
+fn removing(ids: Vec<u8>) -> SessionModificationRequest {
+    let remove = |traffic_endpoint_id| RemoveTrafficEndpoint { traffic_endpoint_id, carried: vec![] };
+    let remove_traffic_endpoints = ids.into_iter().map(remove).collect();
+    SessionModificationRequest { remove_traffic_endpoints, ..Default::default() }
+}
+
+/// As of rules, what is gone can be removed.
+#[test]
+fn an_endpoint_that_is_gone_can_be_removed() {
+    let (mut lab, session, _) = lab();
+    let before = (lab.in_force[&session].rules.clone(), lab.node.tunnels());
+    accepted(&lab.modify(session, removing(vec![9, 9])));
+    assert_eq!((lab.in_force[&session].rules.clone(), lab.node.tunnels()), before);
+    assert_eq!(lab.node.counters().restated, 2);
+    assert!(lab.notes.iter().any(|note| note.contains("of traffic endpoint 9 and of")), "{:?}", lab.notes);
 }
 
 #[test]

@@ -42,6 +42,24 @@ fn what_is_gone_can_be_removed_with_whatever_else_is_asked() {
     assert!(is_noted(&lab));
 }
 
+/// What is gone may be removed as often as one likes, what is there once; updates are done in their order.
+#[test]
+fn one_request_may_say_some_things_twice() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(77));
+    let remove_fars = vec![RemoveFar::new(9), RemoveFar::new(9)];
+    accepted(&mut lab, session, SessionModificationRequest { remove_fars, ..Default::default() });
+    let remove_pdrs = vec![RemovePdr::new(2), RemovePdr::new(2)];
+    let twice = SessionModificationRequest { remove_pdrs, ..Default::default() };
+    let response = lab.modify(session, twice);
+    assert_eq!(response.cause, Cause::RuleCreationModificationFailure);
+    assert_eq!(response.failed_rule_id, Some(FailedRuleId::Pdr(2)));
+    let update_fars = [5, 6].into_iter().flat_map(|teid| path_switch(teid).update_fars).collect();
+    accepted(&mut lab, session, SessionModificationRequest { update_fars, ..Default::default() });
+    let far = &lab.in_force[&session].rules.fars[1];
+    assert_eq!(far.forwarding.unwrap().outer_header_creation.unwrap().teid().unwrap().0, 6);
+}
+
 /// OpenAirInterface makes a BAR whenever a user sleeps.
 #[test]
 fn a_bar_that_is_made_anew_takes_the_place_of_the_old() {
