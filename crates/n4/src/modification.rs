@@ -84,7 +84,8 @@ impl Node {
         };
         let translator = Translator::new(sources, seid, (&before.rules, before.extras.as_deref()));
         let Translated { rules, extras, taken } = translator.modification(request)?;
-        let silence = request.user_plane_inactivity_timer;
+        let no_timer = request.removes(pfcp::ie::USER_PLANE_INACTIVITY_TIMER).then_some(0);
+        let silence = request.user_plane_inactivity_timer.or(no_timer);
         let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
         let mut rules = Arc::new(rules);
         paging::settle(&mut rules, drop_buffered);

@@ -126,3 +126,26 @@ fn time_goes_on_in_another_life_of_the_data_plane_and_with_other_rules() {
     let told: Vec<_> = reports.iter().filter_map(|report| report.duration_measurement).collect();
     assert_eq!(told, [2, 2, 4, 10, 2]);
 }
+
+/// An IE without octets takes away what it names (TS 29.244 5.6.3), as a timer of 0 does.
+#[test]
+fn an_inactivity_timer_is_taken_away() {
+    let silent = |change: Option<SessionModificationRequest>| {
+        let mut lab = Lab::associated();
+        let request = SessionEstablishmentRequest {
+            user_plane_inactivity_timer: Some(30),
+            ..crate::common::smf::establishment(77)
+        };
+        let session = lab.establish(request);
+        change.into_iter().for_each(|change| {
+            assert!(lab.modify(session, change).cause.is_accepted());
+        });
+        ms(&mut lab, 40_000);
+        !lab.reports().is_empty()
+    };
+    let zero = SessionModificationRequest { user_plane_inactivity_timer: Some(0), ..Default::default() };
+    let none = RawIe { ie: ie::USER_PLANE_INACTIVITY_TIMER, value: vec![] };
+    let null = SessionModificationRequest { carried: vec![none], ..Default::default() };
+    assert!(silent(None) && silent(Some(SessionModificationRequest::default())));
+    assert!(!silent(Some(zero)) && !silent(Some(null)));
+}
