@@ -199,7 +199,8 @@ impl Pools {
     /// A free address for `session`: of the pool named, else of those of the network, else of those of every network.
     pub(crate) fn allocate(&mut self, choice: Choice<'_>, session: Seid) -> Result<IpAddr, Lack> {
         let is_called = |name: &[u8]| self.pools.iter().any(|pool| pool.pool.name.as_bytes() == name);
-        if choice.pool.is_some_and(|name| !is_called(name)) {
+        // Where there are none at all, it is not for the name.
+        if !self.is_empty() && choice.pool.is_some_and(|name| !is_called(name)) {
             return Err(Lack::UnknownPool);
         }
         let of = |instance: Option<&str>| {
@@ -344,7 +345,7 @@ mod tests {
         assert_eq!(of(None, Some("internet")), Ok("10.2.0.1".to_owned()));
         assert_eq!(of(None, None), Ok("10.2.0.2".to_owned()));
         assert_eq!(of(Some("spare"), Some("ims")), Ok("10.3.0.1".to_owned()));
-        assert_eq!(of(Some("none"), None), Err(Lack::NoPool));
+        assert_eq!(of(Some("none"), None), Err(Lack::UnknownPool));
         let mut pools = Pools::new(&[pool("ims", "10.1.0.0/24", Some("ims"))], 0);
         assert_eq!(pools.allocate(any(false), Seid(1)), Ok(address("10.1.0.1")));
         let internet = Choice { network_instance: Some("internet"), ..any(false) };

@@ -183,7 +183,9 @@ fn a_pool_may_be_named() {
     let mut request = asking(2, CHOOSE);
     request.create_pdrs[0].ue_ip_address_pool = Some(PoolIdentity(b"c".to_vec()));
     let unknown = (Cause::ServiceNotSupported, Some(ie::UE_IP_ADDRESS_POOL_IDENTITY));
-    assert_eq!(cause(&mut lab, request), unknown);
+    assert_eq!(cause(&mut lab, request.clone()), unknown);
+    let none = (Cause::ServiceNotSupported, Some(ie::UE_IP_ADDRESS));
+    assert_eq!(cause(&mut Lab::associated(), request), none, "where there are none, it is not for the name");
     // It is there, and has nothing of the kind.
     let mut request = asking(3, UeIpAddress { choose_ipv4: false, choose_ipv6: true, ..CHOOSE });
     request.create_pdrs[0].ue_ip_address_pool = Some(PoolIdentity(b"b".to_vec()));
