@@ -7,6 +7,7 @@ mod exact;
 mod idle;
 mod link;
 mod lives;
+mod memif;
 pub(crate) mod numa;
 mod ports;
 mod queues;

@@ -1,5 +1,6 @@
 //! DPDK ports as the data path sees them.
 
+use super::memif;
 use super::numa::{self, Pools};
 use super::queues::{self, Inlet, Outlet, Queues};
 use crate::settings::{DpeSettings, PortSettings};
@@ -83,6 +84,7 @@ pub(crate) fn open(eal: &Eal, dpe: &DpeSettings, placement: &Placement) -> Resul
     let mut devices = Vec::new();
     for (at, settings) in dpe.ports.iter().enumerate() {
         let Some(pool) = pools.of(placement.packets.get(at).copied().flatten()) else { break };
+        memif::make_way(&settings.device);
         devices.push((at, settings, pool, queues::open(eal, settings, &dpe.crew, pool)?));
     }
     // One function says who owns a user, whatever port the packets come by: it is known once all tables are.

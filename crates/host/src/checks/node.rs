@@ -221,13 +221,16 @@ fn ports(facts: &Facts, node: &Node) -> Vec<Outcome> {
                     nic.address
                 ))
             }
-            (Some(address), Some(nic)) => Outcome::problem(
-                format!(
-                    "{name}: the kernel's driver {} has {address}",
-                    nic.driver.as_deref().unwrap_or("(none)")
-                ),
-                format!("dpdk-devbind.py --bind=vfio-pci {address}"),
-            ),
+            (Some(address), Some(nic)) => {
+                let has = match nic.driver.as_deref() {
+                    Some(driver) => format!("the kernel's driver {driver} has"),
+                    None => "no driver has".to_owned(),
+                };
+                Outcome::problem(
+                    format!("{name}: {has} {address}"),
+                    format!("dpdk-devbind.py --bind=vfio-pci {address}"),
+                )
+            }
         }
     };
     node.ports.iter().map(one).collect()

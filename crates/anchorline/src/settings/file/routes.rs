@@ -55,12 +55,23 @@ fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
     let Some(reached) = port(route, ports) else {
         return Err(Refusal::of(&route.via, "is in the subnet of no port"));
     };
+    if ipv4(reached).is_some_and(|own| is_everybody(own, *route.via.get_ref())) {
+        return Err(Refusal::of(
+            &route.via,
+            "is everybody in the subnet of its port: a next hop is one station",
+        ));
+    }
     // In another network it may be somebody else's.
     let mut near = ports.iter().filter(|port| network(port) == network(reached));
     match near.any(|port| has(port, *route.via.get_ref())) {
         true => Err(Refusal::of(&route.via, "is an address of this node: a next hop is another's")),
         false => Ok(()),
     }
+}
+
+/// Whether an address is the broadcast of a port's subnet, or its number, which used to be one. (RFC 3021: two stations have no such.)
+fn is_everybody(own: ipnet::Ipv4Net, address: IpAddr) -> bool {
+    own.prefix_len() < 31 && [own.broadcast(), own.network()].map(IpAddr::V4).contains(&address)
 }
 
 fn has(port: &Port, address: IpAddr) -> bool {

@@ -22,6 +22,10 @@ fn a_next_hop_is_not_this_node() {
         let expected = format!("via = \"{own}\": is an address of this node: a next hop is another's");
         assert!(refused.contains(&expected) && refused.contains(", line "), "{refused}");
     }
+    for everybody in ["10.50.0.255", "10.50.0.0"] {
+        let refused = via(everybody);
+        assert!(refused.contains(&format!("via = \"{everybody}\": is everybody in the subnet")), "{refused}");
+    }
     let ipv6 = EXAMPLE.replacen("# ipv6 =", "ipv6 =", 1).replacen("0.0.0.0/0", "::/0", 1);
     let ipv6 = ipv6.replacen("via = \"10.50.0.1\"", "via = \"2001:db8:3::2\"", 1);
     assert!(config::parse(&ipv6, check).unwrap_err().to_string().contains("is an address of this node"));
