@@ -14,7 +14,7 @@ mod labelled;
 
 use anchorline_dpi::extract::dns::Message;
 use anchorline_dpi::extract::{Pool, Verdict};
-use anchorline_dpi::learn::{Config, Learner, Lookup};
+use anchorline_dpi::learn::{Asker, Config, Learner, Lookup};
 use anchorline_dpi::matching::{Classifier, Facts, Rule, compile};
 use anchorline_dpi::rule_file;
 use nix::time::{ClockId, clock_gettime};
@@ -329,9 +329,10 @@ fn learning(frames: &[Vec<u8>]) -> String {
     rounds(taken.len(), || {
         for taken in &taken {
             let (user, resolver) = (taken.tuple.source_address(), taken.tuple.destination_address());
+            let [user, nobody] = [user, resolver].map(|address| Asker { address, holder: 1 });
             let lookup = Lookup { instance: 1, user, user_port: taken.tuple.source_port, resolver };
             learner.query(&lookup, &Message::parse(taken.payload).unwrap(), 0);
-            black_box(learner.name((1, resolver), resolver, 0));
+            black_box(learner.name((1, nobody), resolver, 0));
         }
     })
 }

@@ -47,6 +47,7 @@ impl<B: Buffer> Node<B> for Inspect {
         let Some((found, view)) = found.ok().zip(view) else {
             return Next::drop(DropReason::UserPacketMalformed);
         };
+        let view = view.held_by(state.sessions.get(meta.session));
         let arrival = arrival(meta, &found.tuple);
         let known = state.flows.detected(meta.flow());
         let is_syn = known != Detected::NOT_YET && view.handshake() == Some(Handshake::Syn);

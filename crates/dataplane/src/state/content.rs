@@ -346,7 +346,7 @@ impl Memory {
 fn lookup(view: &View<'_>) -> Lookup {
     Lookup {
         instance: view.network,
-        user: view.tuple.source_address(),
+        user: view.user().1,
         user_port: view.tuple.source_port,
         resolver: view.tuple.destination_address(),
     }

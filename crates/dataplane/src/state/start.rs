@@ -17,7 +17,7 @@ impl State {
             return None;
         }
         let found = FiveTuple::parse(packet.buffer.data()).ok()?;
-        let view = View::new(packet.buffer.data(), &found, meta)?;
+        let view = View::new(packet.buffer.data(), &found, meta)?.held_by(self.sessions.get(meta.session));
         // Of lookups nobody remembers what they are of.
         let application = match view.is_dns() {
             true => self.content.application(self.content.of_lookup(&view)),

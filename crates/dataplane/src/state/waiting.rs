@@ -227,6 +227,11 @@ impl Waiting {
         deferred.bytes = deferred.bytes.saturating_sub(bytes);
     }
 
+    /// For which session a flow waits.
+    pub(crate) fn owner(&self, ticket: Ticket) -> Option<SessionIndex> {
+        self.owners.get(usize::from(ticket.place)).copied()
+    }
+
     /// Takes out what a flow has used so far, which goes on waiting.
     pub(crate) fn take(&mut self, ticket: Ticket) -> Option<(SessionIndex, [Deferred; 2])> {
         let session = *self.owners.get(usize::from(ticket.place))?;

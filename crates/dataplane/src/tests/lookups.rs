@@ -1,9 +1,11 @@
 //! Names of servers, learned from lookups over TCP.
 
 use super::redirect::{SERVER_FIRST, USER_FIRST, down, flow, made, pass, tunnelled, up};
-use crate::fixture::{Bench, N3, N6, SERVED};
+use crate::fixture::{Bench, N3, N6, SERVED, served};
+use dplink::Command;
 use packet::FiveTuple;
 use packet::tcp::flag;
+use rules::Seid;
 
 const ACK: u8 = flag::ACK | flag::PSH;
 
@@ -138,4 +140,19 @@ fn answers_are_told_apart_from_what_is_within_them() {
         answer(&mut bench, &flow, (cut as u32, &text[cut..]));
         assert_eq!(names(&bench), named);
     }
+}
+
+/// A resolver that is not the operator's tells who asked, and not whoever has the address next.
+#[test]
+fn the_next_session_of_an_address_knows_nothing_of_what_the_last_was_told() {
+    let (mut bench, flow) = bench();
+    pass(&mut bench, N3, &up(SERVED, &flow, &made(flag::SYN, (USER_FIRST - 1, 0), b"")));
+    ask(&mut bench, &flow, (0, &message(7, &[])));
+    answer(&mut bench, &flow, (0, &message(7, &[[198, 51, 100, 1], [198, 51, 100, 2]])));
+    assert!(is_known(&mut bench, [198, 51, 100, 1]));
+    bench.engine.handle(Command::Delete { session: Seid(SERVED) }).unwrap();
+    bench.settle();
+    bench.put(SERVED + 1_000, 1, served());
+    bench.settle();
+    assert!(!is_known(&mut bench, [198, 51, 100, 2]));
 }

@@ -68,13 +68,22 @@ impl Default for Config {
     }
 }
 
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Asker {
+    /// The user's address; of IPv6, all of a prefix is one user.
+    pub address: IpAddr,
+    /// Who has the address, as a number of the caller's: whoever has it next knows nothing of what this one was told.
+    pub holder: u64,
+}
+
 /// Between whom a DNS message goes, whichever way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lookup {
     /// The network instance, as a number of the caller's.
     pub instance: u16,
-    /// The user's address.
-    pub user: IpAddr,
+    /// The user.
+    pub user: Asker,
     /// The user's port.
     pub user_port: u16,
     /// The resolver's address.
@@ -190,9 +199,9 @@ impl Learner {
         let Lookup { instance, user: asker, user_port, resolver } = *lookup;
         let mut hasher = self.hasher(instance);
         hasher.write_u16(user_port);
-        write_address(&mut hasher, asker);
+        asker.write(&mut hasher);
         write_address(&mut hasher, resolver);
-        self.among((instance, user(asker)), hasher.finish())
+        self.among((instance, asker.digest()), hasher.finish())
     }
 
     /// Learns from an answer of a resolver.
@@ -213,7 +222,7 @@ impl Learner {
         let found = self.queries.remove(key, now_ms).ok_or(Ignored::Unasked)?;
         let name = ArrayVec::try_from(name.as_slice()).map_err(|_| Ignored::Long)?;
         let tells_all = self.config.resolvers.contains(&lookup.resolver);
-        let user = if tells_all { None } else { Some(user(lookup.user)) };
+        let user = if tells_all { None } else { Some(lookup.user.digest()) };
         let mut names = 0;
         for (server, ttl_s) in message.addresses().take(ADDRESSES_MAX) {
             let Config { known_min_ms, known_max_ms, .. } = self.config;
@@ -231,7 +240,7 @@ impl Learner {
     /// The host at a server's address, in lower case, as far as a user may know; `None` where it is not known, or no more.
     pub fn name<'a>(
         &'a self,
-        (instance, asker): (u16, IpAddr),
+        (instance, asker): (u16, Asker),
         server: IpAddr,
         now_ms: u64,
     ) -> Option<&'a [u8]> {
@@ -244,7 +253,7 @@ impl Learner {
                 |known: &Known| (known.instance, known.user, known.server) == (instance, user, server);
             table.get(self.place(instance, user, of_server), now_ms, is_it)
         };
-        let known = find(&self.names, None).or_else(|| find(&self.own, Some(user(asker))))?;
+        let known = find(&self.names, None).or_else(|| find(&self.own, Some(asker.digest())))?;
         Some(known.name.as_slice())
     }
 
@@ -260,10 +269,10 @@ impl Learner {
         let Lookup { instance, user: asker, user_port, resolver } = *lookup;
         let mut hasher = self.hasher(instance);
         hasher.write_u64(u64::from(user_port) << 32 | u64::from(message.id) << 16 | u64::from(message.kind));
-        write_address(&mut hasher, asker);
+        asker.write(&mut hasher);
         write_address(&mut hasher, resolver);
         hasher.write(name);
-        self.among((instance, user(asker)), hasher.finish())
+        self.among((instance, asker.digest()), hasher.finish())
     }
 
     /// A key for a server, by the hash of it.
@@ -306,11 +315,19 @@ fn write_address(hasher: &mut FoldHasher<'_>, address: IpAddr) {
 /// Users share 256 parts of a table.
 const GROUP_BITS: u32 = 8;
 
-/// Of IPv6, all of a prefix is one user.
-const fn user(address: IpAddr) -> u64 {
-    match address {
-        IpAddr::V4(address) => address.to_bits() as u64,
-        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+impl Asker {
+    fn digest(&self) -> u64 {
+        let address = match self.address {
+            IpAddr::V4(address) => u64::from(address.to_bits()),
+            IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+        };
+        // Whoever comes next has the same address, and another number, which may be the next one.
+        address ^ self.holder.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn write(&self, hasher: &mut FoldHasher<'_>) {
+        write_address(hasher, self.address);
+        hasher.write_u64(self.holder);
     }
 }
 

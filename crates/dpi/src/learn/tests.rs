@@ -7,8 +7,12 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
+fn asker(text: &str) -> Asker {
+    Asker { address: address(text), holder: 7 }
+}
+
 fn lookup() -> Lookup {
-    Lookup { instance: 1, user: address("10.0.0.1"), user_port: 5_000, resolver: address("192.0.2.53") }
+    Lookup { instance: 1, user: asker("10.0.0.1"), user_port: 5_000, resolver: address("192.0.2.53") }
 }
 
 fn answer(name: &str, servers: &[&str]) -> Vec<u8> {
@@ -56,7 +60,7 @@ fn an_answer_to_a_query_names_its_servers_for_a_while() {
 #[test]
 fn what_nobody_asked_is_not_believed() {
     let told = answer("a.example", &["198.51.100.1"]);
-    let other_user = Lookup { user: address("10.0.0.2"), ..lookup() };
+    let other_user = Lookup { user: asker("10.0.0.2"), ..lookup() };
     let other_port = Lookup { user_port: 5_001, ..lookup() };
     let other_resolver = Lookup { resolver: address("192.0.2.54"), ..lookup() };
     let other_instance = Lookup { instance: 2, ..lookup() };
@@ -103,12 +107,15 @@ fn a_resolver_of_one_s_own_teaches_nobody_else() {
     let known_resolver = address("192.0.2.54");
     let mut learner = Learner::new(Config { resolvers: vec![known_resolver], ..Config::default() });
     let other = |learner: &Learner, server: &str| {
-        learner.name((1, address("10.0.0.2")), address(server), 1).map(<[u8]>::to_vec)
+        learner.name((1, asker("10.0.0.2")), address(server), 1).map(<[u8]>::to_vec)
     };
     taught(&mut learner, &lookup(), "mine.example", "198.51.100.1");
     assert_eq!(known(&learner, "198.51.100.1", 1).as_deref(), Some("mine.example"));
     assert_eq!(other(&learner, "198.51.100.1"), None);
-    let trusted = Lookup { resolver: known_resolver, user: address("10.0.0.3"), ..lookup() };
+    // Nor whoever has the address next.
+    let next = Asker { holder: 8, ..lookup().user };
+    assert_eq!(learner.name((1, next), address("198.51.100.1"), 1), None);
+    let trusted = Lookup { resolver: known_resolver, user: asker("10.0.0.3"), ..lookup() };
     taught(&mut learner, &trusted, "true.example", "198.51.100.1");
     for name in [known(&learner, "198.51.100.1", 1).map(String::into_bytes), other(&learner, "198.51.100.1")]
     {
@@ -116,9 +123,9 @@ fn a_resolver_of_one_s_own_teaches_nobody_else() {
     }
     taught(&mut learner, &lookup(), "mine.example", "198.51.100.1");
     assert_eq!(known(&learner, "198.51.100.1", 1).as_deref(), Some("true.example"));
-    let of_prefix = Lookup { user: address("2001:db8:1::1"), ..lookup() };
+    let of_prefix = Lookup { user: asker("2001:db8:1::1"), ..lookup() };
     taught(&mut learner, &of_prefix, "six.example", "198.51.100.2");
-    let name = learner.name((1, address("2001:db8:1::2")), address("198.51.100.2"), 1);
+    let name = learner.name((1, asker("2001:db8:1::2")), address("198.51.100.2"), 1);
     assert_eq!(name, Some(&b"six.example"[..]), "of another address of its prefix");
 }
 
@@ -126,8 +133,9 @@ fn a_resolver_of_one_s_own_teaches_nobody_else() {
 #[test]
 fn who_asks_for_very_many_names_takes_few_others_room() {
     let mut learner = Learner::new(Config::default());
-    let users: Vec<Lookup> =
-        (0..100).map(|host| Lookup { user: [10, 1, 0, host].into(), ..lookup() }).collect();
+    let users: Vec<Lookup> = (0..100)
+        .map(|host| Lookup { user: Asker { address: [10, 1, 0, host].into(), holder: 7 }, ..lookup() })
+        .collect();
     for user in &users {
         taught(&mut learner, user, "kept.example", "198.51.100.1");
         learner.query(user, &read(&query("asked.example")), 1);

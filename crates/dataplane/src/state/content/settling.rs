@@ -2,6 +2,7 @@
 
 use crate::state::waiting::{Deferred, Ticket, Waiter};
 use crate::state::{Circumstances, FlowKey, SessionIndex, State, StepIndex};
+use dpi::learn::Asker;
 use dpi::matching::Facts;
 use rules::{Application, Arrival, Direction};
 
@@ -79,12 +80,14 @@ impl State {
         let Some((network, arrival)) = known else {
             return Application::None;
         };
+        let owner = memory.waiting.owner(ticket).and_then(|owner| self.sessions.get(owner));
+        let asker = Asker { address: arrival.ue, holder: owner.map_or(0, |session| session.seid.0) };
         let facts = Facts {
             server: arrival.remote,
             server_port: arrival.remote_port.unwrap_or_default(),
             protocol: arrival.protocol,
             dscp: arrival.traffic_class >> 2,
-            host: memory.learner.name((network, arrival.ue), arrival.remote, self.now_ns / 1_000_000),
+            host: memory.learner.name((network, asker), arrival.remote, self.now_ns / 1_000_000),
             ..Facts::default()
         };
         rules.detect(&facts).application(rules)

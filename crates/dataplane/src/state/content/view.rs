@@ -1,13 +1,14 @@
 //! A user's packet as it is looked at.
 
 use crate::frame::Meta;
+use crate::state::Session;
 use dpi::extract::dns::{Message, Name};
 use dpi::extract::{Datagram, Inspection, Request, Verdict, later_request};
+use dpi::learn::Asker;
 use dpi::matching::Facts;
 use packet::five_tuple::{Dissected, FiveTuple};
 use packet::{protocol, tcp, udp};
-use rules::Direction;
-use std::net::IpAddr;
+use rules::{Direction, Seid};
 
 /// The port of DNS.
 const DNS: u16 = dpi::extract::dns::PORT;
@@ -28,6 +29,8 @@ pub(crate) struct View<'a> {
     pub(super) direction: Direction,
     /// The user's, by the digest of its name: names of servers are learned in each by itself.
     pub(super) network: u16,
+    /// Whose it is, where that is asked for.
+    pub(super) holder: Seid,
     /// From the header behind IP on.
     upper: &'a [u8],
     /// All of it, and where that header is.
@@ -47,7 +50,13 @@ impl<'a> View<'a> {
         }
         let network = meta.key.network();
         let upper = packet.get(found.upper..found.total)?;
-        Some(Self { tuple, direction, network, upper, packet: (packet.get(..found.total)?, found.upper) })
+        let packet = (packet.get(..found.total)?, found.upper);
+        Some(Self { tuple, direction, network, holder: Seid(0), upper, packet })
+    }
+
+    /// The same of a session's packet: what is learned of lookups is learned for that, and no other that has the address later.
+    pub(crate) fn held_by(self, session: Option<&Session>) -> Self {
+        Self { holder: session.map_or(Seid(0), |session| session.seid), ..self }
     }
 
     /// Whether later packets may say more than this one.
@@ -74,8 +83,8 @@ impl<'a> View<'a> {
     }
 
     /// The user, in its network.
-    pub(super) const fn user(&self) -> (u16, IpAddr) {
-        (self.network, self.tuple.source_address())
+    pub(super) fn user(&self) -> (u16, Asker) {
+        (self.network, Asker { address: self.tuple.source_address(), holder: self.holder.0 })
     }
 
     pub(super) const fn dscp(&self) -> u8 {
