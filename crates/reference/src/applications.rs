@@ -30,6 +30,7 @@ mod inspection;
 mod lookup;
 mod path;
 mod request;
+mod stream;
 
 pub(crate) use inspection::pseudo;
 

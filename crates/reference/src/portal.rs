@@ -32,6 +32,7 @@ use std::net::IpAddr;
 const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
+const URG: u8 = 0x20;
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 
@@ -46,6 +47,8 @@ pub(crate) struct Segment {
     pub(crate) acknowledgement: u32,
     pub(crate) flags: u8,
     pub(crate) stamps: Option<(u32, u32)>,
+    /// The urgent pointer, where it counts.
+    pub(crate) urgent: Option<u16>,
     pub(crate) payload: Vec<u8>,
 }
 
@@ -84,6 +87,7 @@ impl Segment {
             acknowledgement: u32_at(bytes, 8)?,
             flags: u8_at(bytes, 13)?,
             stamps: stamps(options),
+            urgent: u16_at(bytes, 18).filter(|_| bytes.get(13).is_some_and(|flags| flags & URG != 0)),
             payload: bytes.get(header..)?.to_vec(),
         })
     }
@@ -110,6 +114,7 @@ impl Segment {
             acknowledgement: self.sequence.wrapping_add(self.length()),
             flags,
             stamps: self.stamps.map(|(value, echo)| (echo, value)),
+            urgent: None,
             payload: payload.to_vec(),
         }
     }

@@ -229,6 +229,32 @@ fn a_flow_that_says_nothing_is_billed_by_its_address_in_the_end() {
     assert_eq!((told[&OTHER], told[&1]), (bytes, bytes));
 }
 
+/// An upload of which the first segment is lost, and comes again behind the others; and an octet in front of its request that is urgent,
+/// and so none of it.
+#[test]
+fn a_flow_is_of_what_its_server_reads_whatever_comes_before_it() {
+    let mut bench = bench(64, 4_096);
+    let text = "id=1 precedence=1 rating-group=1 application=service-1 host=a.example\n";
+    let rules = content(text, 7, &bench);
+    bench.engine.load(rules);
+    bench.settle();
+    let request = b"?POST / HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    let mut bytes = 0;
+    let mut say = |flags, number, payload: &[u8]| {
+        let frame = up(1, &flow(1), &made(flags, (number, 9), payload));
+        bench.receive(N3, &frame);
+        bench.worker.turn(bench.now_ns);
+        bytes += (frame.len() - TUNNEL) as u64;
+    };
+    say(flag::SYN, 99, b"");
+    for segment in 1..9 {
+        say(flag::ACK, 100 + 1_200 * segment, &[b'j'; 1_200]);
+    }
+    say(flag::ACK | flag::URG, 100, request);
+    let told = used(&query(&mut bench, 0));
+    assert_eq!((told[&OTHER], told[&1]), (0, bytes));
+}
+
 /// One thing that may happen between packets.
 #[derive(Clone, Copy, Debug)]
 enum Event {

@@ -4,14 +4,14 @@ use super::name;
 use super::{BYTES_MAX, Look, Seen, Unknown};
 use memchr::memchr;
 
+/// The field that names the host, with what stands behind its name.
+const HOST: &[u8] = b"host:";
+
 /// Sent first by clients that know before that a server speaks HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The longest method that is one, of any name: servers answer those they do not know, too (RFC 9110 9.1, 15.6.2).
 const METHOD_MAX: usize = 24;
-
-/// Most lines that are looked through for the host, which stands in the first few.
-const FIELDS_MAX: usize = 64;
 
 /// What a request says. Header fields are those that came before the host was known, or with it: enough is known then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +82,49 @@ pub(super) fn look(bytes: &[u8], last: bool) -> Look<'_> {
     if ended || last || request.host.is_some() { Look::Seen(Seen::Http(request)) } else { Look::More }
 }
 
+/// How far a stream was looked through, so that however small its segments are, none of its lines is read with each of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    /// Where the first line stands that was not whole.
+    at: u16,
+    /// The line of the request was.
+    is_begun: bool,
+    /// There was a line of the host, and it did not do.
+    is_named: bool,
+}
+
+impl Progress {
+    pub(super) const fn new() -> Self {
+        Self { at: 0, is_begun: false, is_named: false }
+    }
+
+    /// Whether what came since the last time may be what is waited for: anything but a request, its line, its host, its end.
+    pub(super) fn has_news(&mut self, bytes: &[u8]) -> bool {
+        let unread = bytes.get(usize::from(self.at)..).unwrap_or_default();
+        if self.is_begun {
+            return self.has_line(unread);
+        }
+        let request = behind_empty_lines(unread);
+        self.at += (unread.len() - request.len()) as u16;
+        if !can_begin(request) || PREFACE.iter().zip(request).all(|(one, other)| one == other) {
+            return true;
+        }
+        self.is_begun = memchr(b'\n', request).is_some();
+        self.is_begun
+    }
+
+    fn has_line(&mut self, unread: &[u8]) -> bool {
+        let mut lines = Lines(unread);
+        let found = lines.by_ref().find(|line| {
+            let is_host = !self.is_named && value_of(HOST, line).is_some();
+            self.is_named |= is_host;
+            is_host || line.is_empty()
+        });
+        self.at += (unread.len() - lines.0.len()) as u16;
+        found.is_some()
+    }
+}
+
 /// Bytes of the shortest later request: method, target and version of a character each but for `HTTP/1.`, and an empty line.
 pub const REQUEST_MIN: usize = b"G * HTTP/1.\n\n".len();
 
@@ -109,32 +152,24 @@ fn request_line(line: &[u8]) -> Option<Request<'_>> {
     right.then_some(Request { method, target, ..Request::default() })
 }
 
-/// Reads header fields as far as there are whole lines; whether the header ended, or is too long to go on with.
+/// Reads header fields as far as there are whole lines; whether the header ended.
 fn fields<'a>(request: &mut Request<'a>, lines: Lines<'a>) -> bool {
     let mut said: Option<&[u8]> = None;
     let mut differ = false;
     let mut ended = false;
-    for (number, line) in lines.enumerate() {
-        if number == FIELDS_MAX {
+    for line in lines {
+        if line.is_empty() {
             ended = true;
             break;
         }
-        let Some((name, value)) = split_at(line, b':') else {
-            ended = line.is_empty();
-            if ended {
-                break;
-            }
-            continue;
-        };
-        let value = value.trim_ascii();
-        match name.len() {
-            4 if name.eq_ignore_ascii_case(b"host") => {
-                differ |= said.replace(value).is_some_and(|before| before != value);
-            }
-            10 if name.eq_ignore_ascii_case(b"user-agent") => request.user_agent = Some(value),
-            7 if name.eq_ignore_ascii_case(b"referer") => request.referer = Some(value),
-            12 if name.eq_ignore_ascii_case(b"content-type") => request.content_type = Some(value),
-            _ => {}
+        if let Some(value) = value_of(HOST, line) {
+            differ |= said.replace(value).is_some_and(|before| before != value);
+        } else if let Some(value) = value_of(b"user-agent:", line) {
+            request.user_agent = Some(value);
+        } else if let Some(value) = value_of(b"referer:", line) {
+            request.referer = Some(value);
+        } else if let Some(value) = value_of(b"content-type:", line) {
+            request.content_type = Some(value);
         }
     }
     request.host = match authority(request.target) {
@@ -143,6 +178,12 @@ fn fields<'a>(request: &mut Request<'a>, lines: Lines<'a>) -> bool {
         None => said.filter(|_| !differ).and_then(name::host),
     };
     ended
+}
+
+/// What a field says, if it is this one, whose name is in lower case and has its colon behind it.
+fn value_of<'a>(name: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
+    let (field, value) = line.split_at_checked(name.len())?;
+    field.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
 }
 
 /// Host and path of a target in absolute form, without the user before the host. Servers pass over the Host field for it (RFC 9112
@@ -301,11 +342,48 @@ mod tests {
     }
 
     #[test]
-    fn a_host_behind_many_fields_is_not_waited_for() {
-        let request =
-            |fields: usize| format!("GET / HTTP/1.1\r\n{}Host: a.example\r\n", "a: b\r\n".repeat(fields));
-        assert!(seen(&request(63)).host.is_some());
-        assert_eq!(seen(&request(64)).host, None);
+    fn a_host_behind_many_fields_is_found() {
+        for fields in [63, 64, 670] {
+            let request = format!("GET / HTTP/1.1\r\n{}Host: a.example\r\n", "a:b\r\n".repeat(fields));
+            assert_eq!(seen(&request).host, Some(&b"a.example"[..]), "{fields}");
+        }
+    }
+
+    /// What a stream says when it has come so far, by those who read all of it each time.
+    fn told(stream: &[u8], end: usize) -> Option<Option<String>> {
+        match look(&stream[..end], false) {
+            _ if !can_begin(&stream[..end]) => Some(None),
+            Look::More => None,
+            verdict => Some(Some(format!("{verdict:?}"))),
+        }
+    }
+
+    proptest! {
+        /// In whatever steps it comes, what is waited for is seen at once, and seldom is all of it read again.
+        #[test]
+        fn only_what_may_tell_is_read_again(
+            parts in proptest::collection::vec(0..12_usize, 0..40),
+            begin in 0..5_usize,
+            steps in proptest::collection::vec(1..9_usize, 400),
+        ) {
+            const PARTS: [&str; 12] =
+                ["\r\n", "\n", "a: b\n", "Host: a", ".x\n", "host: b b\n", "Host:\n", "x", " ", "GET / HTTP/1.1\r\n", "\r", ":"];
+            let begin = ["GET / HTTP/1.1\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n", "\r\n\nCONNECT b HTTP/1.0\r\n", "GET ftp://a b HTTP/1.1\n", ""][begin];
+            let stream = begin.to_owned() + &parts.into_iter().map(|part| PARTS[part]).collect::<String>();
+            let stream = stream.as_bytes();
+            let (mut progress, mut end, mut readings) = (Progress::new(), 0, 0);
+            for step in steps {
+                end = stream.len().min(end + step);
+                let expected = told(stream, end);
+                let is_read = end > 0 && progress.has_news(&stream[..end]);
+                prop_assert!(is_read || expected.is_none(), "{:?}", expected);
+                readings += u8::from(is_read && end > PREFACE.len() + 9);
+                if expected.is_some() || end == stream.len() {
+                    break;
+                }
+            }
+            prop_assert!(readings <= 3, "{readings}");
+        }
     }
 
     #[test]

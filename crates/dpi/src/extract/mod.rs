@@ -7,19 +7,19 @@
 //!
 //! | found | how | bounds |
 //! |---|---|---|
-//! | HTTP/1.x | a method, behind empty lines if any, then lines up to that of the host | 64 lines |
+//! | HTTP/1.x | a method, behind empty lines if any, then lines up to that of the host | |
 //! | HTTP/2 in the clear | its preface; requests are compressed (HPACK) and are not read | |
-//! | TLS | a ClientHello, over several segments and records; at the bounds, part of it | 64 records |
-//! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets; on port 443 behind whatever else | 24 pieces, 4 packets a datagram, 2,048 bytes a packet |
+//! | TLS | a ClientHello, over several segments and records; at the bounds, part of it | |
+//! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets; on port 443 behind whatever else | 19 pieces that wait, 4 packets a datagram, 2,048 bytes a packet |
 //! | DNS over UDP, TCP | a query to port 53 | 64 records; over TCP 2,048 bytes of a query |
 //! | STUN | magic cookie and length | |
 //! | RTP | two packets of one source in order, or two of RTCP | |
 //!
-//! Bytes of a TCP stream come by sequence number in any order; gaps are waited for as long as the bounds allow. Where two
-//! segments disagree about a byte, the first counts. What no server takes is no word of the client's: Initial packets in
-//! datagrams that are too small, acknowledgements of what the server has not said, segments with timestamps from before
-//! those it has taken. What comes with a SYN counts once the server has acknowledged it. Not looked for: protocols in
-//! which the server speaks first, drafts of QUIC before version 1.
+//! Bytes of a TCP stream come by sequence number in any order; gaps are waited for as long as the bounds allow, and what stands
+//! beyond them is passed over. Where two segments disagree about a byte, the one counts that a server on Linux takes. What no
+//! server takes is no word of the client's: Initial packets in datagrams that are too small, acknowledgements of what the server
+//! has not said, segments with timestamps from before those it has taken, urgent octets. What comes with a SYN counts once the
+//! server has acknowledged it. Not looked for: protocols in which the server speaks first, drafts of QUIC before version 1.
 
 mod assembly;
 pub mod dns;
@@ -29,6 +29,7 @@ mod name;
 mod pool;
 mod quic;
 mod reader;
+mod stream;
 mod tls;
 
 pub use http::{REQUEST_MIN, Request, later_request, may_be_later_request};
@@ -38,7 +39,9 @@ pub use pool::{Pool, Ticket};
 pub use quic::Version;
 pub use tls::{ClientHello, Protocols};
 
+use arrayvec::ArrayVec;
 use assembly::Assembly;
+use stream::Progress;
 
 /// Most bytes at the beginning of a flow that are looked at. Browsers' ClientHellos are of 500 to 2,300 bytes.
 pub const BYTES_MAX: usize = 4_096;
@@ -166,6 +169,9 @@ pub struct Inspection {
     /// The last of the client's timestamps that the server has taken, as it says itself.
     echoed: Option<u32>,
     connection: Option<quic::Connection>,
+    progress: Progress,
+    /// Places of the stream of which an octet is taken out, in order.
+    urgent: ArrayVec<u16, { stream::URGENT_MAX }>,
     /// The last two, as the directions have a source each.
     rtp: [Option<Rtp>; 2],
     /// The same.
@@ -199,6 +205,8 @@ impl Inspection {
             server: None,
             echoed: None,
             connection: None,
+            progress: Progress::new(),
+            urgent: ArrayVec::new_const(),
             rtp: [None; 2],
             rtcp: [None; 2],
         }
@@ -209,131 +217,9 @@ impl Inspection {
         self.assembly.clear();
         (self.packets, self.is_to_resolver, self.is_early) = (0, false, false);
         (self.base, self.again, self.server) = (None, None, None);
-        (self.echoed, self.connection) = (None, None);
+        (self.echoed, self.connection, self.progress) = (None, None, Progress::new());
         (self.rtp, self.rtcp) = ([None; 2], [None; 2]);
-    }
-
-    /// Says where the client's stream begins: the sequence number behind its SYN. Without it, the first segment with
-    /// something in it is taken for the beginning.
-    pub fn begin(&mut self, sequence: u32) {
-        self.base.get_or_insert(sequence);
-    }
-
-    /// Says that the client's stream goes to port 53, where it may begin with a lookup.
-    pub const fn is_to_resolver(&mut self) {
-        self.is_to_resolver = true;
-    }
-
-    /// Keeps what the client's SYN carries (RFC 7413), which is the beginning of the stream only if the server says so: others
-    /// pass it over, and whatever the client says behind the handshake is the beginning (RFC 9293 3.10.7.4).
-    pub fn early(&mut self, sequence: u32, payload: &[u8]) {
-        self.begin(sequence);
-        if self.base != Some(sequence) {
-            self.again = Some(sequence);
-            return;
-        }
-        if payload.is_empty() || !self.assembly.is_empty() {
-            return;
-        }
-        self.count(SEGMENTS_MAX);
-        self.is_early = self.assembly.insert(0, payload).is_ok();
-    }
-
-    /// Whether a server that acknowledges this with its SYN has taken one of the client's, with some, all or nothing of what that
-    /// carried.
-    pub fn is_answer(&self, acknowledgement: u32) -> bool {
-        let taken = self.base.map(|base| acknowledgement.wrapping_sub(base) as usize);
-        taken.is_some_and(|taken| taken <= self.assembly.length()) || self.is_of_another(acknowledgement)
-    }
-
-    fn is_of_another(&self, acknowledgement: u32) -> bool {
-        self.again == Some(acknowledgement)
-    }
-
-    /// Forgets what was said before where a server acknowledges a later SYN with its own: it has no part in that one's connection.
-    pub fn renew(&mut self, acknowledgement: u32) {
-        if self.is_of_another(acknowledgement) {
-            self.reset();
-            self.begin(acknowledgement);
-        }
-    }
-
-    /// Looks at what the client's SYN carried, up to this number, which the server's SYN acknowledges.
-    pub fn accepted(&mut self, acknowledgement: u32) -> Verdict<'_> {
-        let Some(taken) = self.base.map(|base| acknowledgement.wrapping_sub(base) as usize) else {
-            return Verdict::More;
-        };
-        if !self.is_early || taken > self.assembly.length() {
-            return Verdict::More;
-        }
-        self.is_early = false;
-        self.assembly.shorten(taken);
-        if taken == 0 {
-            Verdict::More
-        } else {
-            look_at_assembled(&mut self.assembly, (self.is_to_resolver, false))
-        }
-    }
-
-    /// Takes down how far the server's stream has come: the number behind a segment, and whether that is its SYN.
-    pub fn answered(&mut self, end: u32, is_syn: bool) {
-        match &mut self.server {
-            Some((_, next)) if end.wrapping_sub(*next).cast_signed() > 0 => *next = end,
-            None if is_syn => self.server = Some((end, end)),
-            _ => {}
-        }
-    }
-
-    /// Whether a server takes a segment that acknowledges this: nothing from before its SYN, and nothing it has not said
-    /// (RFC 9293 3.10.7.4). Of servers that nobody has heard, anything may be true.
-    pub fn is_acceptable(&self, acknowledgement: u32) -> bool {
-        let within =
-            |(first, next): (u32, u32)| acknowledgement.wrapping_sub(first) <= next.wrapping_sub(first);
-        self.server.is_none_or(within)
-    }
-
-    /// Takes down which of the client's timestamps the server echoes (TSecr of a segment that acknowledges something). That is
-    /// the one it compares later ones with, or an earlier one (RFC 7323 4.3).
-    pub fn echoes(&mut self, timestamp: u32) {
-        if self.echoed.is_none_or(|before| is_older(before, timestamp)) {
-            self.echoed = Some(timestamp);
-        }
-    }
-
-    /// Whether a server takes a segment with this timestamp: not one from before what it has taken (PAWS, RFC 7323 5.3). Where
-    /// the server speaks of no timestamps, anything may be true.
-    pub fn is_fresh(&self, timestamp: u32) -> bool {
-        self.echoed.is_none_or(|echoed| !is_older(timestamp, echoed))
-    }
-
-    /// Looks at a segment of the client's stream; one with nothing in it changes nothing.
-    pub fn segment<'a>(&'a mut self, sequence: u32, payload: &'a [u8]) -> Verdict<'a> {
-        if payload.is_empty() {
-            return Verdict::More;
-        }
-        if std::mem::take(&mut self.is_early) {
-            // Nobody has seen the server take it.
-            self.assembly.clear();
-        }
-        let last = self.count(SEGMENTS_MAX);
-        let base = *self.base.get_or_insert(sequence);
-        let Some((offset, fresh)) = place(sequence.wrapping_sub(base), payload) else {
-            return self.none_yet(last);
-        };
-        if offset == 0 && self.assembly.is_empty() {
-            // However it is cut into segments.
-            let beginning = fresh.get(..BYTES_MAX).unwrap_or(fresh);
-            match look_at_stream(beginning, (self.is_to_resolver, false)) {
-                Verdict::More => {}
-                verdict => return verdict,
-            }
-        }
-        let no_room = self.assembly.insert(offset, fresh).is_err();
-        let last = last || no_room || self.assembly.length() == BYTES_MAX;
-        if self.assembly.length() == 0 {
-            return self.none_yet(last);
-        }
-        or_bounds(look_at_assembled(&mut self.assembly, (self.is_to_resolver, last)), last)
+        self.urgent.clear();
     }
 
     /// Looks at a datagram of either direction; a server's QUIC packets are passed over. Where servers speak QUIC, what is like
@@ -404,23 +290,9 @@ impl Inspection {
         self.packets
     }
 
-    /// What is known of a stream of which nothing more is looked at.
-    pub fn conclude(&mut self) -> Verdict<'_> {
-        let is_stream = self.connection.is_none() && !self.is_early && self.assembly.length() > 0;
-        match is_stream {
-            true => or_bounds(look_at_assembled(&mut self.assembly, (self.is_to_resolver, true)), true),
-            false => Verdict::Unknown(Unknown::Bounds),
-        }
-    }
-
     fn none_yet(&self, last: bool) -> Verdict<'static> {
         or_bounds(Verdict::More, last)
     }
-}
-
-/// Of timestamps less than half the space apart (RFC 7323 5.2).
-const fn is_older(one: u32, other: u32) -> bool {
-    other.wrapping_sub(one).cast_signed() > 0
 }
 
 fn or_bounds(verdict: Verdict<'_>, last: bool) -> Verdict<'_> {
@@ -428,40 +300,6 @@ fn or_bounds(verdict: Verdict<'_>, last: bool) -> Verdict<'_> {
         Verdict::More if last => Verdict::Unknown(Unknown::Bounds),
         verdict => verdict,
     }
-}
-
-/// Where in the stream a payload stands, without what is before the beginning: keep-alives, old copies. `None` where that
-/// is all of it.
-fn place(ahead: u32, payload: &[u8]) -> Option<(usize, &[u8])> {
-    match ahead.cast_signed() {
-        0.. => Some((ahead as usize, payload)),
-        behind => {
-            let fresh = payload.get(behind.unsigned_abs() as usize..)?;
-            (!fresh.is_empty()).then_some((0, fresh))
-        }
-    }
-}
-
-/// What a stream begins with that is perhaps to a resolver, and of which this is perhaps the last that is looked at.
-fn look_at_stream(bytes: &[u8], (is_to_resolver, last): (bool, bool)) -> Look<'_> {
-    if tls::can_begin(bytes) {
-        return tls::look(bytes);
-    }
-    if http::can_begin(bytes) {
-        return http::look(bytes, last);
-    }
-    match dns::begins(bytes) {
-        dns::Begins::Lookup(message) if is_to_resolver => Look::Seen(Seen::Dns(message)),
-        dns::Begins::Perhaps if is_to_resolver => Look::More,
-        _ => Look::Unknown(Unknown::Unrecognised),
-    }
-}
-
-fn look_at_assembled(assembly: &mut Assembly, (is_to_resolver, last): (bool, bool)) -> Look<'_> {
-    if tls::can_begin(assembly.prefix()) {
-        return tls::look_assembled(assembly, last);
-    }
-    look_at_stream(assembly.prefix(), (is_to_resolver, last))
 }
 
 #[cfg(test)]

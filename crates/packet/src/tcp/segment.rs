@@ -101,6 +101,12 @@ impl<'a> Segment<'a> {
         self.header.acknowledgement.get()
     }
 
+    /// How far behind the first octet of the payload what is urgent ends, where it says that something is (RFC 9293 3.8.5).
+    #[inline]
+    pub fn urgent_pointer(&self) -> Option<u16> {
+        self.has(flag::URG).then(|| self.header.urgent.get())
+    }
+
     /// Control bits, see [`flag`].
     #[inline]
     pub const fn flags(&self) -> u8 {

@@ -1,6 +1,6 @@
 //! ClientHellos of TLS (RFC 8446 4.1.2) at the beginning of what a user says, and the server's name in them (RFC 6066 3).
 //!
-//! * Records of handshakes carry it (RFC 8446 5.1), of any version 3.x, up to 64 of them; each holds something, and no more than
+//! * Records of handshakes carry it (RFC 8446 5.1), of any version 3.x; each holds something, and no more than
 //!   2^14 octets. It is read once all of it is there, though its last record may not be, and what stands behind it says nothing.
 //! * What a server could not parse, which it has to refuse (RFC 8446 6.2, `decode_error`), says nothing: lists that are longer or
 //!   shorter than what they stand in, or hold fewer or longer values than they may. Of extensions those of the server's name, of
@@ -18,7 +18,6 @@ const HANDSHAKE: u8 = 22;
 const VERSION: u8 = 3;
 const CLIENT_HELLO: u8 = 1;
 
-const RECORDS_MAX: usize = 64;
 const RECORD_MAX: usize = 1 << 14;
 
 const SERVER_NAME: u16 = 0;
@@ -50,14 +49,11 @@ fn is_begun(stream: &[u8]) -> bool {
 /// What the records hold up to the one that ends the message, as far as they are there; `None` where one of them is none.
 fn message(stream: &[u8]) -> Option<Vec<u8>> {
     let (mut message, mut rest) = (Vec::new(), stream);
-    for number in 0.. {
-        if is_whole(&message) {
-            break;
-        }
+    while !is_whole(&message) {
         let Some([kind, version, _, high, low]) = octets(rest, 0) else { break };
         let length = usize::from(u16::from_be_bytes([high, low]));
         let is_right = (kind, version) == (HANDSHAKE, VERSION) && (1..=RECORD_MAX).contains(&length);
-        if !is_right || number == RECORDS_MAX {
+        if !is_right {
             return None;
         }
         let end = (5 + length).min(rest.len());

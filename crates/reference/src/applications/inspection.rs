@@ -2,22 +2,22 @@
 //!
 //! * Of TCP (RFC 9293): neither segments with a wrong checksum, nor those that acknowledge nothing, or what the server has not
 //!   said, nor those with timestamps from before the one that it echoes (RFC 7323 5.3). What a SYN carries is said once the server's SYN
-//!   acknowledges it; a later SYN with another number begins anew once the server acknowledges that. What comes first for a place in the
-//!   stream counts. Where the beginning was not seen, what is said first is the beginning.
+//!   acknowledges it; a later SYN with another number begins anew once the server acknowledges that. What its segments are
+//!   together, `stream.rs` says. Where the beginning was not seen, what is said first is the beginning.
 //! * Of UDP: no datagram of the user's with a wrong checksum. Of RTP two packets tell, one soon behind the other, or two of RTCP.
 //! * A stream begins with a request (`request.rs`) or a ClientHello (`hello.rs`).
 //! * What is like nothing that is known ends it, but for datagrams of port 443; and so does the server's end of the connection. 64 segments
-//!   with something in them are looked at, 16 datagrams, and 4 KiB of a stream.
+//!   with something in them are looked at, 16 datagrams, and 4 KiB of a stream: what stands beyond is passed over.
 
 use super::content::{Layer, Said};
 use super::hello;
 use super::request::{self, Reading};
+use super::stream::Stream;
 use crate::bytes::{checksum, u8_at, u16_at, u32_at};
 use crate::detection::Arrival;
 use crate::ip::{TCP, UDP, UserPacket, pseudo_header};
 use crate::portal::Segment;
 use rules::Direction;
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 const FIN: u8 = 0x01;
@@ -27,7 +27,7 @@ pub(super) const ACK: u8 = 0x10;
 
 const SEGMENTS_MAX: u32 = 64;
 const DATAGRAMS_MAX: u32 = 16;
-const OCTETS_MAX: usize = 4_096;
+pub(super) const OCTETS_MAX: usize = 4_096;
 /// Port of lookups.
 pub(super) const DNS: u16 = 53;
 const QUIC: u16 = 443;
@@ -48,7 +48,7 @@ pub(super) struct Inspection {
     echoed: Option<u32>,
     /// There is nothing but what came with the SYN.
     is_early: bool,
-    octets: BTreeMap<usize, u8>,
+    stream: Stream,
     /// Source and type of RTP packets, and their numbers.
     media: Vec<((u32, u8), u16)>,
     /// Sources of RTCP packets.
@@ -90,24 +90,30 @@ impl Inspection {
             segment.acknowledgement.wrapping_sub(first) <= next.wrapping_sub(first)
         });
         let is_taken = has(ACK) && !has(SYN) && !has(RST) && is_fresh && is_acceptable;
-        if segment.payload.is_empty() || !is_taken {
+        if segment.payload.is_empty() && segment.urgent.is_none() || !is_taken {
             return None;
         }
         if std::mem::take(&mut self.is_early) {
             // Nobody has seen the server take it.
-            self.octets.clear();
+            self.stream = Stream::default();
         }
-        self.packets += 1;
         let first = *self.first.get_or_insert(segment.sequence);
         let ahead = segment.sequence.wrapping_sub(first).cast_signed();
-        let is_beyond = ahead >= 0 && ahead as usize >= OCTETS_MAX;
-        let is_last = self.packets >= SEGMENTS_MAX || is_beyond;
+        if let Some(pointer) = segment.urgent {
+            // The octet before the one it points at.
+            self.stream.take_out(ahead.wrapping_add(i32::from(pointer.max(1)) - 1));
+        }
+        if segment.payload.is_empty() {
+            return None;
+        }
+        self.packets += 1;
+        let is_last = self.packets >= SEGMENTS_MAX;
         if i64::from(ahead) + segment.payload.len() as i64 <= 0 {
             // All of it is from before the beginning.
             return is_last.then(Said::default);
         }
-        self.put(ahead, &segment.payload);
-        self.read(server_port, is_last || self.prefix().len() == OCTETS_MAX)
+        self.stream.put(ahead, &segment.payload);
+        self.read(server_port, is_last || self.stream.read().len() == OCTETS_MAX)
     }
 
     /// Packets that had something in them.
@@ -117,7 +123,7 @@ impl Inspection {
 
     /// What has come is all that is looked at.
     pub(super) fn conclude(&self, server_port: u16) -> Said {
-        let is_stream = !self.is_early && !self.prefix().is_empty();
+        let is_stream = !self.is_early && !self.stream.read().is_empty();
         is_stream.then(|| self.read(server_port, true)).flatten().unwrap_or_default()
     }
 
@@ -126,9 +132,9 @@ impl Inspection {
         let begin = segment.sequence.wrapping_add(1);
         if *self.first.get_or_insert(begin) != begin {
             self.again = Some(begin);
-        } else if !segment.payload.is_empty() && self.octets.is_empty() {
+        } else if !segment.payload.is_empty() && self.stream.is_empty() {
             self.packets += 1;
-            self.put(0, &segment.payload);
+            self.stream.put(0, &segment.payload);
             self.is_early = true;
         }
     }
@@ -153,41 +159,27 @@ impl Inspection {
         }
         let first = self.first.filter(|_| accepts && self.is_early)?;
         let taken = segment.acknowledgement.wrapping_sub(first) as usize;
-        if taken > self.prefix().len() {
+        if taken > self.stream.read().len() {
             return None;
         }
         self.is_early = false;
-        self.octets.retain(|place, _| *place < taken);
+        self.stream.shorten(taken);
         if taken == 0 { None } else { self.read(server_port, false) }
     }
 
     /// Whether a server that acknowledges this with its SYN has taken one of the user's, with some, all or nothing of what that carried.
     pub(super) fn is_answer(&self, acknowledgement: u32) -> bool {
-        let is_of_first = |first: u32| acknowledgement.wrapping_sub(first) as usize <= self.prefix().len();
+        let is_of_first =
+            |first: u32| acknowledgement.wrapping_sub(first) as usize <= self.stream.read().len();
         self.first.is_some_and(is_of_first) || self.again == Some(acknowledgement)
     }
 
-    /// What came first for a place stays.
-    fn put(&mut self, ahead: i32, payload: &[u8]) {
-        let places =
-            (i64::from(ahead)..).zip(payload).filter(|(place, _)| (0..OCTETS_MAX as i64).contains(place));
-        for (place, octet) in places {
-            self.octets.entry(place as usize).or_insert(*octet);
-        }
-    }
-
-    /// The beginning, as far as it is there.
-    fn prefix(&self) -> Vec<u8> {
-        let in_order = self.octets.iter().enumerate().take_while(|(at, (place, _))| at == *place);
-        in_order.map(|(_, (_, octet))| *octet).collect()
-    }
-
     fn read(&self, server_port: u16, is_last: bool) -> Told {
-        let prefix = self.prefix();
+        let prefix = self.stream.read();
         // A lookup over TCP begins with its length.
         let may_be_lookup = server_port == DNS && prefix.len() < 2;
-        let request = || request::read(&prefix, is_last && !prefix.is_empty());
-        match hello::read(&prefix, is_last).unwrap_or_else(request) {
+        let request = || request::read(prefix, is_last && !prefix.is_empty());
+        match hello::read(prefix, is_last).unwrap_or_else(request) {
             Reading::Said(said) => Some(said),
             Reading::Other if !may_be_lookup => Some(Said::default()),
             Reading::More | Reading::Other => is_last.then(Said::default),

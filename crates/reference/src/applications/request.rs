@@ -4,8 +4,6 @@ use super::content::{Layer, Said};
 
 /// Methods are no longer.
 const METHOD_MAX: usize = 24;
-/// So many lines behind the first are read.
-const FIELDS_MAX: usize = 64;
 
 /// What the beginning of a stream is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +30,7 @@ pub(super) fn read(stream: &[u8], is_last: bool) -> Reading {
     let Some(first) = lines.next() else { return Reading::More };
     let Some((method, target)) = asked_for(&first) else { return Reading::Other };
     let all: Vec<String> = lines.collect();
-    let fields: Vec<&String> = all.iter().take_while(|line| !line.is_empty()).take(FIELDS_MAX).collect();
+    let fields: Vec<&String> = all.iter().take_while(|line| !line.is_empty()).collect();
     let is_whole = fields.len() < all.len();
     let (host, path) = named(&method, &target, &fields);
     match is_whole || is_last || host.is_some() {

@@ -15,6 +15,7 @@ use rules::{ApplicationId, Direction, Rules};
 use std::net::IpAddr;
 
 const SYN: u8 = 0x02;
+const URG: u8 = 0x20;
 /// Numbers of the SYNs of both sides, and how much of what a user says may come in a segment of its own.
 const FIRST_OF_USER: u32 = 1_000;
 const FIRST_OF_SERVER: u32 = 5_000;
@@ -125,7 +126,8 @@ pub(super) fn segment(random: &mut Random, ports: (u16, u16), said: Speech) -> V
     };
     bytes.extend([numbers.0.to_be_bytes(), numbers.1.to_be_bytes()].concat());
     let options = options(random, flags);
-    bytes.extend([0x50 + 4 * options.len() as u8, flags, 0x20, 0, 0, 0, 0, 0]);
+    let (urgent, pointer) = if chance(random, 50) { (URG, pick(random, [0, 1, 8, 20, 40])) } else { (0, 0) };
+    bytes.extend([0x50 + 4 * options.len() as u8, flags | urgent, 0x20, 0, 0, 0, 0, pointer]);
     bytes.extend(options);
     bytes.extend(payload);
     bytes
@@ -162,7 +164,7 @@ fn of_user(random: &mut Random, (of, server_port): (Subject, u16)) -> Said {
         0 | 1 => (0, vec![]),
         2 | 3 => (0, pieces.front),
         4 | 5 => pieces.later,
-        6 => (500, pieces.all),
+        6 => (pick(random, [500, 5_000]), pieces.all),
         7 => (-3, pieces.all),
         _ => (0, pieces.all),
     };

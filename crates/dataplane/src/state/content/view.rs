@@ -183,7 +183,9 @@ impl<'a> View<'a> {
                 false => Verdict::More,
             };
         }
-        if !is_syn && segment.payload().is_empty() || !tcp::is_sealed(self.packet.0, self.packet.1) {
+        let urgent = segment.urgent_pointer();
+        let is_bare = !is_syn && segment.payload().is_empty() && urgent.is_none();
+        if is_bare || !tcp::is_sealed(self.packet.0, self.packet.1) {
             return Verdict::More;
         }
         let acknowledges = segment.has(tcp::flag::ACK);
@@ -196,6 +198,7 @@ impl<'a> View<'a> {
         if !is_taken || segment.has(tcp::flag::SYN | tcp::flag::RST) {
             return Verdict::More;
         }
+        urgent.into_iter().for_each(|pointer| inspection.urgent(segment.sequence(), pointer));
         inspection.segment(segment.sequence(), segment.payload())
     }
 }

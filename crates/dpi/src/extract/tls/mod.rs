@@ -11,10 +11,16 @@ pub(crate) use hello::tests::sample as hello_sample;
 use super::assembly::Assembly;
 use super::{Look, Seen, Unknown};
 use hello::CLIENT_HELLO;
-use records::Records;
+use records::{NotHandshake, Records};
 
-/// Most records of a ClientHello. Usual clients take one, those who hide from inspection a few.
-const RECORDS_MAX: usize = 64;
+/// How far a stream was looked through, so that however small its records and segments are, none is read with each of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    /// Where the first record stands that was not whole.
+    at: u16,
+    /// Bytes of the message in those before it.
+    have: u16,
+}
 
 /// Bytes before the body of a handshake message: type and length.
 pub(super) const MESSAGE_HEADER: usize = 4;
@@ -54,30 +60,49 @@ pub(super) fn look(bytes: &[u8]) -> Look<'_> {
 /// Looks at the beginning of a stream; `last`: there will be no more of it, so part of a ClientHello will do.
 ///
 /// Where it is in several records, these are pushed together in place: there is no second look.
-pub(super) fn look_assembled(assembly: &mut Assembly, last: bool) -> Look<'_> {
-    if let Err(unknown) =
-        is_whole(assembly.prefix()).and_then(|whole| if whole || last { Ok(()) } else { Err(None) })
-    {
-        return unknown.map_or(Look::More, Look::Unknown);
+pub(super) fn look_assembled<'a>(
+    assembly: &'a mut Assembly,
+    progress: &mut Progress,
+    last: bool,
+) -> Look<'a> {
+    match progress.is_whole(assembly.prefix()) {
+        Err(NotHandshake) => return Look::Unknown(Unknown::Malformed),
+        Ok(false) if !last => return Look::More,
+        Ok(_) => {}
     }
     let length = records::push_together(assembly.prefix_mut());
     seen(message(assembly.prefix().get(..length).unwrap_or_default()))
 }
 
-/// Whether all of the message is there, counted over its records.
-fn is_whole(bytes: &[u8]) -> Result<bool, Option<Unknown>> {
-    let mut head = arrayvec::ArrayVec::<u8, MESSAGE_HEADER>::new();
-    let mut have = 0;
-    for (number, record) in Records::new(bytes).enumerate() {
-        let record = record.ok().filter(|_| number < RECORDS_MAX).ok_or(Some(Unknown::Malformed))?;
-        have += record.len();
-        let body = bytes.get(record).unwrap_or_default();
-        head.extend(body.iter().copied().take(head.remaining_capacity()));
-        if message_length(&head).is_some_and(|length| length <= have) {
-            return Ok(true);
-        }
+impl Progress {
+    pub(super) const fn new() -> Self {
+        Self { at: 0, have: 0 }
     }
-    Ok(false)
+
+    /// Whether all of the message is there, counted over its records.
+    fn is_whole(&mut self, bytes: &[u8]) -> Result<bool, NotHandshake> {
+        let length = head(bytes).and_then(|head| message_length(&head));
+        let is_enough = |have: usize| length.is_some_and(|length| length <= have);
+        let mut records = Records::from(bytes, self.at.into());
+        while let Some(record) = records.next() {
+            let have = usize::from(self.have) + record?.len();
+            if is_enough(have) {
+                return Ok(true);
+            }
+            if records.at() <= bytes.len() {
+                // No more than there are bytes, of which there are 4 KiB at most.
+                (self.at, self.have) = (records.at() as u16, have as u16);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The header of the message, as each record has a byte of it at least; `None` where it is not whole.
+fn head(bytes: &[u8]) -> Option<[u8; MESSAGE_HEADER]> {
+    let records = Records::new(bytes).map_while(Result::ok).take(MESSAGE_HEADER);
+    let mut head = records.flat_map(|record| bytes.get(record).unwrap_or_default()).copied();
+    Some([head.next()?, head.next()?, head.next()?, head.next()?])
 }
 
 fn seen(hello: Option<ClientHello<'_>>) -> Look<'_> {
@@ -98,13 +123,16 @@ pub(crate) mod tests {
     #[test]
     fn one_record_is_read_where_it_stands_and_more_are_pushed_together() {
         let message = hello::tests::sample("a.example");
-        for size in [message.len(), 1_000, 100, 23] {
+        for size in [message.len(), 1_000, 100, 23, 4] {
             let stream = in_records(&message, size);
             let mut assembly = Assembly::new();
             assembly.insert(0, &stream).unwrap();
             let in_place = matches!(look(&stream), Look::Seen(_));
             assert_eq!(in_place, size >= message.len());
-            let Look::Seen(Seen::Tls(hello)) = look_assembled(&mut assembly, false) else { panic!("{size}") };
+            let Look::Seen(Seen::Tls(hello)) = look_assembled(&mut assembly, &mut Progress::new(), false)
+            else {
+                panic!("{size}")
+            };
             assert_eq!(hello.server_name, Some(&b"a.example"[..]));
             assert!(hello.is_whole);
         }
@@ -118,8 +146,11 @@ pub(crate) mod tests {
             let mut assembly = Assembly::new();
             assembly.insert(0, &stream[..end]).unwrap();
             assert!(can_begin(&stream[..end]));
-            assert!(matches!(look_assembled(&mut assembly, false), Look::More), "{end}");
-            match look_assembled(&mut assembly, true) {
+            assert!(
+                matches!(look_assembled(&mut assembly, &mut Progress::new(), false), Look::More),
+                "{end}"
+            );
+            match look_assembled(&mut assembly, &mut Progress::new(), true) {
                 Look::Seen(Seen::Tls(hello)) => assert!(!hello.is_whole && end > 40),
                 Look::Unknown(Unknown::Malformed) => assert!(end < 60, "{end}"),
                 other => panic!("{end}: {other:?}"),
@@ -127,20 +158,36 @@ pub(crate) mod tests {
         }
     }
 
+    /// However it comes, what is found is the same, and records are counted once.
+    #[test]
+    fn records_are_counted_from_where_they_were() {
+        let stream = in_records(&hello::tests::sample("a.example"), 9);
+        let mut progress = Progress::new();
+        for end in 1..=stream.len() {
+            let whole = progress.is_whole(&stream[..end]);
+            assert_eq!(whole, Progress::new().is_whole(&stream[..end]));
+            assert_eq!(whole, Ok(end == stream.len()));
+            assert!(end - usize::from(progress.at) < HEADER + 9 || end == stream.len());
+        }
+    }
+
     #[test]
     fn records_that_are_none_are_refused() {
         let message = hello::tests::sample("a.example");
         let mut stream = in_records(&message, 90);
-        // The second record becomes an alert; then, there are too many; then, an empty one.
+        // The second record becomes an alert; then, there is an empty one.
         stream[HEADER + 90] = 21;
         let mut assembly = Assembly::new();
         assembly.insert(0, &stream).unwrap();
-        assert!(matches!(look_assembled(&mut assembly, false), Look::Unknown(Unknown::Malformed)));
-        let mut assembly = Assembly::new();
-        assembly.insert(0, &in_records(&message, 10)).unwrap();
-        assert!(matches!(look_assembled(&mut assembly, false), Look::Unknown(Unknown::Malformed)));
+        assert!(matches!(
+            look_assembled(&mut assembly, &mut Progress::new(), false),
+            Look::Unknown(Unknown::Malformed)
+        ));
         let mut assembly = Assembly::new();
         assembly.insert(0, &[22, 3, 1, 0, 0]).unwrap();
-        assert!(matches!(look_assembled(&mut assembly, false), Look::Unknown(Unknown::Malformed)));
+        assert!(matches!(
+            look_assembled(&mut assembly, &mut Progress::new(), false),
+            Look::Unknown(Unknown::Malformed)
+        ));
     }
 }

@@ -25,7 +25,17 @@ pub(super) struct Records<'a> {
 
 impl<'a> Records<'a> {
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self::from(bytes, 0)
+    }
+
+    /// Of a stream of which one begins there.
+    pub(super) const fn from(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
+    /// Where the next one begins.
+    pub(super) const fn at(&self) -> usize {
+        self.at
     }
 }
 
@@ -51,7 +61,7 @@ impl Iterator for Records<'_> {
 pub(super) fn push_together(bytes: &mut [u8]) -> usize {
     let (mut to, mut at) = (0, 0);
     loop {
-        let mut records = Records { bytes, at };
+        let mut records = Records::from(bytes, at);
         let Some(Ok(record)) = records.next() else { return to };
         at = records.at;
         let length = record.len();
