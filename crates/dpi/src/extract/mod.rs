@@ -10,7 +10,7 @@
 //! | HTTP/1.x | a method, behind empty lines if any, then lines up to that of the host | |
 //! | HTTP/2 in the clear | its preface; requests are compressed (HPACK) and are not read | |
 //! | TLS | a ClientHello, over several segments and records; at the bounds, part of it | |
-//! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets; on port 443 behind whatever else | 19 pieces that wait, 4 packets a datagram, 2,048 bytes a packet |
+//! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets; behind other versions and what servers have instead, on port 443 behind whatever else | 19 pieces that wait, 4 packets a datagram, 2,048 bytes a packet |
 //! | DNS over UDP, TCP | a query to port 53 | 64 records; over TCP 2,048 bytes of a query |
 //! | STUN | magic cookie and length | |
 //! | RTP | two packets of one source in order, or two of RTCP | |
@@ -222,14 +222,14 @@ impl Inspection {
         self.urgent.clear();
     }
 
-    /// Looks at a datagram of either direction; a server's QUIC packets are passed over. Where servers speak QUIC, what is like
-    /// nothing that is looked for is passed over, too, as it is by them: a client may say it before what it wants, and it may
-    /// try versions nobody has.
+    /// Looks at a datagram of either direction; a server's QUIC packets are passed over, and so is what a client says in QUIC before
+    /// what can be read, in versions nobody has. Where servers speak QUIC by its port, what is like nothing that is looked for is passed
+    /// over, too, as it is by them. On other ports that is the end: most of what is there is no QUIC, and would wait for nothing.
     pub fn datagram<'a>(&'a mut self, datagram: Datagram<'a>) -> Verdict<'a> {
         let last = self.count(DATAGRAMS_MAX);
-        let is_of_quic = datagram.server_port == QUIC;
+        let goes_on = || datagram.server_port == QUIC || quic::may_go_on(datagram.payload);
         match self.look_at_datagram(datagram, last) {
-            Verdict::Unknown(Unknown::Unrecognised) if is_of_quic => or_bounds(Verdict::More, last),
+            Verdict::Unknown(Unknown::Unrecognised) if goes_on() => or_bounds(Verdict::More, last),
             verdict => verdict,
         }
     }

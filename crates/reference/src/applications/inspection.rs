@@ -6,8 +6,9 @@
 //!   together, `stream.rs` says. Where the beginning was not seen, what is said first is the beginning.
 //! * Of UDP: no datagram of the user's with a wrong checksum. Of RTP two packets tell, one soon behind the other, or two of RTCP.
 //! * A stream begins with a request (`request.rs`) or a ClientHello (`hello.rs`).
-//! * What is like nothing that is known ends it, but for datagrams of port 443; and so does the server's end of the connection. 64 segments
-//!   with something in them are looked at, 16 datagrams, and 4 KiB of a stream: what stands beyond is passed over.
+//! * What is like nothing that is known ends it, but for datagrams of port 443, and those of QUIC whose client says later what it wants
+//!   (RFC 8999, RFC 9000 6); and so does the server's end of the connection. 64 segments with something in them are looked at, 16 datagrams,
+//!   and 4 KiB of a stream: what stands beyond is passed over.
 
 use super::content::{Layer, Said};
 use super::hello;
@@ -198,7 +199,7 @@ impl Inspection {
             return nothing;
         }
         let Some((stream, number)) = rtp(&payload) else {
-            return if server_port == QUIC { nothing } else { Some(Said::default()) };
+            return if server_port == QUIC || is_of_quic(&payload) { nothing } else { Some(Said::default()) };
         };
         let follows = |(other, before): &&((u32, u8), u16)| {
             *other == stream && (1..=LOST_MAX).contains(&number.wrapping_sub(*before))
@@ -223,6 +224,23 @@ pub(super) fn datagram(packet: &UserPacket) -> Option<Vec<u8>> {
     let length = usize::from(u16_at(&upper, 4)?);
     let end = if (8..=upper.len()).contains(&length) { length } else { upper.len() };
     upper.get(8..end).map(<[u8]>::to_vec)
+}
+
+/// Whether it is of a QUIC whose client says later what it wants: with the long header of a version of ours; of another, if it is as long
+/// as a client's first has to be (RFC 9000 6.1, 14.1); or a server's list of versions (RFC 8999 6). None of these can be read here.
+fn is_of_quic(payload: &[u8]) -> bool {
+    let id_at = |at: usize| u8_at(payload, at).map(usize::from).filter(|length| *length <= 20);
+    let behind_ids = id_at(5).and_then(|one| id_at(6 + one).map(|other| 7 + one + other));
+    let (Some(first), Some(version), Some(begin)) = (u8_at(payload, 0), u32_at(payload, 1), behind_ids)
+    else {
+        return false;
+    };
+    let Some(rest) = payload.get(begin..) else { return false };
+    match version {
+        0 => first & 0x80 != 0 && !rest.is_empty() && rest.len().is_multiple_of(4),
+        1 | 0x6b33_43cf => first & 0xc0 == 0xc0,
+        _ => first & 0xc0 == 0xc0 && payload.len() >= 1_200,
+    }
 }
 
 /// The source of RTCP (RFC 3550 6.4.1), of which the first packet is in the datagram whole.

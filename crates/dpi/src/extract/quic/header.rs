@@ -1,5 +1,6 @@
 //! Long headers (RFC 9000 17.2).
 
+use super::DATAGRAM_MIN;
 use crate::extract::reader::Reader;
 use arrayvec::ArrayVec;
 
@@ -41,6 +42,23 @@ impl Version {
             Self::V1 => 3,
             Self::V2 => 0,
         }
+    }
+}
+
+/// Whether a datagram begins as those of QUIC do whose client says later what it wants (RFC 8999 5.1): of a version that nobody has, as
+/// long as a server needs it to answer that (RFC 9000 6.1); with the versions that the server has instead (RFC 8999 6); or of ours, but
+/// not to be read, as what overtook the client's first.
+pub(in super::super) fn may_go_on(datagram: &[u8]) -> bool {
+    let mut reader = Reader::new(datagram);
+    let Some((first, version)) = reader.u8().zip(reader.u32()) else { return false };
+    let ids = [reader.counted8(), reader.counted8()];
+    let are_ids = ids.iter().all(|id| id.is_some_and(|id| id.len() <= ID_MAX));
+    let has_fixed_bit = first >> 6 == 0b11;
+    match version {
+        // Of this one the other bits are arbitrary.
+        0 => first >> 7 == 1 && are_ids && !reader.rest().is_empty() && reader.rest().len().is_multiple_of(4),
+        known if Version::of(known).is_some() => has_fixed_bit && are_ids,
+        _ => has_fixed_bit && are_ids && datagram.len() >= DATAGRAM_MIN,
     }
 }
 

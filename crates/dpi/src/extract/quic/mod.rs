@@ -11,6 +11,7 @@ use header::{ConnectionId, Packet};
 use keys::Keys;
 
 pub use header::Version;
+pub(super) use header::may_go_on;
 
 /// Most bytes of an Initial packet that are looked at. They are of 1,200 bytes or a little more (RFC 9000 14.1).
 const PACKET_MAX: usize = 2_048;

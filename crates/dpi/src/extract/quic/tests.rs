@@ -121,6 +121,43 @@ fn datagrams_of_no_meaning_are_passed_over_where_quic_is_spoken() {
     assert!(elsewhere);
 }
 
+/// RFC 9000 6: a version that nobody has, also sent again; the ones that the server has; and one of those. Whatever the port.
+#[test]
+fn a_version_that_nobody_has_is_followed_by_one_that_can_be_read() {
+    let message = tls::hello_sample("q.example");
+    let of = |version: [u8; 4], length: usize| {
+        let header = [&[0xc3][..], &version, &[8], &ID, &[0, 0, 0x44, 0]].concat();
+        [header, vec![7; length]].concat()
+    };
+    let grease = of([0x1a, 0x2a, 0x3a, 0x4a], 1_200);
+    let negotiation = [&[0x8f, 0, 0, 0, 0, 0, 8][..], &ID, &[0, 0, 0, 1, 0xda, 0x1a, 0x2a, 0x3a]].concat();
+    let early = of([0, 0, 0, 1], 100);
+    let [one, two] = [(0, 700), (700, message.len())]
+        .map(|(from, to)| initial((Version::V1, &ID), 0, &crypto(&message, from, to)));
+    for server_port in [443, 4_433] {
+        let mut inspection = Inspection::new();
+        for payload in [&grease, &grease, &negotiation, &early, &one] {
+            let verdict = inspection.datagram(Datagram { server_port, payload });
+            assert_eq!(verdict, Verdict::More, "{server_port}: {payload:02x?}");
+        }
+        let verdict = inspection.datagram(Datagram { server_port, payload: &two });
+        assert!(
+            matches!(&verdict, Verdict::Seen(seen) if seen.host() == Some(&b"q.example"[..])),
+            "{verdict:?}"
+        );
+    }
+    // No server would answer it; no list of versions; IDs that are cut or too long; no long header.
+    let small = of([0x1a, 0x2a, 0x3a, 0x4a], 1_000);
+    let odd = &negotiation[..negotiation.len() - 1];
+    let long = [&[0xc3, 0, 0, 0, 1, 21][..], &[0; 40]].concat();
+    let short = [&[0x43][..], &grease[1..]].concat();
+    for payload in [&small, odd, &negotiation[..15], &negotiation[..9], &long, &short, &grease[..4]] {
+        let mut inspection = Inspection::new();
+        let verdict = inspection.datagram(Datagram { server_port: 4_433, payload });
+        assert_eq!(verdict, Verdict::Unknown(Unknown::Unrecognised), "{payload:02x?}");
+    }
+}
+
 #[test]
 fn two_packets_of_one_datagram_are_read() {
     let message = tls::hello_sample("q.example");
@@ -165,18 +202,17 @@ fn later_packets_to_the_servers_own_connection_id_keep_the_first_keys() {
 }
 
 #[test]
-fn what_does_not_decrypt_is_not_quic() {
+fn what_does_not_decrypt_says_nothing() {
     let message = tls::hello_sample("q.example");
     let mut packet = initial((Version::V1, &ID), 0, &crypto(&message, 0, 600));
     *packet.last_mut().unwrap() ^= 1;
-    let mut inspection = Inspection::new();
-    let verdict = inspection.datagram(Datagram { server_port: 4_433, payload: &packet });
-    assert_eq!(verdict, Verdict::Unknown(Unknown::Unrecognised));
     // Longer than is looked at.
     let long = initial((Version::V1, &ID), 0, &[0; 3_000]);
-    let verdict =
-        Inspection::new().datagram(Datagram { server_port: 4_433, payload: &long }) == Verdict::More;
-    assert!(!verdict);
+    let mut inspection = Inspection::new();
+    for payload in [&packet, &long] {
+        assert_eq!(inspection.datagram(Datagram { server_port: 4_433, payload }), Verdict::More);
+    }
+    assert!(inspection.connection.is_none());
 }
 
 #[test]
