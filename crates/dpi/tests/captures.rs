@@ -5,7 +5,7 @@
 
 use anchorline_dpi::extract::dns::Message;
 use anchorline_dpi::extract::{Datagram, Inspection, Seen, Verdict, Version};
-use anchorline_dpi::learn::{Config, Learner, Lookup};
+use anchorline_dpi::learn::{Asker, Config, Learner, Lookup};
 use packet::{FiveTuple, ethernet, protocol, tcp, udp};
 use pcap_file::pcap::PcapReader;
 use std::collections::BTreeMap;
@@ -177,13 +177,14 @@ fn a_real_lookup_teaches_the_name_that_was_asked_for() {
         let found = FiveTuple::parse(&packet).unwrap();
         let payload = &packet[found.upper + udp::LENGTH..found.total];
         let [source, destination] = [found.tuple.source_address(), found.tuple.destination_address()];
+        let [user, answered] = [source, destination].map(|address| Asker { address, holder: 1 });
         if found.tuple.protocol == protocol::UDP && destination_port == 53 {
-            let lookup = Lookup { instance: 0, user: source, user_port: source_port, resolver: destination };
-            asker = Some(source);
+            let lookup = Lookup { instance: 0, user, user_port: source_port, resolver: destination };
+            asker = Some(user);
             learner.query(&lookup, &Message::parse(payload).unwrap(), 0);
         } else if found.tuple.protocol == protocol::UDP && source_port == 53 {
             let lookup =
-                Lookup { instance: 0, user: destination, user_port: destination_port, resolver: source };
+                Lookup { instance: 0, user: answered, user_port: destination_port, resolver: source };
             learned += learner.answer(&lookup, &Message::parse(payload).unwrap(), 1).unwrap().names;
         }
     }

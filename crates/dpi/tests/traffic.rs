@@ -6,7 +6,7 @@ mod labelled;
 
 use anchorline_dpi::extract::dns::Message;
 use anchorline_dpi::extract::{Pool, Seen, Ticket, Unknown, Verdict};
-use anchorline_dpi::learn::{Config, Learner, Lookup};
+use anchorline_dpi::learn::{Asker, Config, Learner, Lookup};
 use anchorline_dpi::matching::{Classifier, Facts, compile};
 use std::collections::HashMap;
 use traffic::{Endpoints, FRAME_MAX, Flows, Label, Profile, Transport, profile};
@@ -107,9 +107,9 @@ fn servers_of_flows_are_known_by_the_lookups_before_them() {
         let taken = labelled::take(&frame[..written.length], written.uplink);
         let label = flows.label(written.flow);
         let server = taken.tuple.destination_address();
+        let user = Asker { address: taken.tuple.source_address(), holder: 1 };
         if label.transport == Transport::Dns {
-            let (user, user_port) = (taken.tuple.source_address(), taken.tuple.source_port);
-            let lookup = Lookup { instance: 1, user, user_port, resolver: server };
+            let lookup = Lookup { instance: 1, user, user_port: taken.tuple.source_port, resolver: server };
             let message = Message::parse(taken.payload).unwrap();
             if written.uplink {
                 learner.query(&lookup, &message, now_ms);
@@ -117,7 +117,7 @@ fn servers_of_flows_are_known_by_the_lookups_before_them() {
                 assert!(learner.answer(&lookup, &message, now_ms).unwrap().names > 0);
             }
         } else if written.position == 0 && label.transport != Transport::Udp {
-            match learner.name((1, taken.tuple.source_address()), server, now_ms) {
+            match learner.name((1, user), server, now_ms) {
                 Some(name) => {
                     // Hosts of one domain share servers, and rules tell domains.
                     let rule = |host| classifier.classify(&Facts { host, ..taken.facts() });

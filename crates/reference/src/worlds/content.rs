@@ -20,6 +20,8 @@ const URG: u8 = 0x20;
 const FIRST_OF_USER: u32 = 1_000;
 const FIRST_OF_SERVER: u32 = 5_000;
 pub(super) const CUT: usize = 20;
+/// Octets that may be missing.
+const GAP: usize = 5;
 /// Port of lookups.
 const DNS: u16 = 53;
 /// A SYN that takes more octets than this behind the shortest headers is missed where its flow has a verdict.
@@ -164,7 +166,11 @@ fn of_user(random: &mut Random, (of, server_port): (Subject, u16)) -> Said {
         0 | 1 => (0, vec![]),
         2 | 3 => (0, pieces.front),
         4 | 5 => pieces.later,
-        6 => (pick(random, [500, 5_000]), pieces.all),
+        6 => match random.random_range(0..5) {
+            0 => (500, pieces.all),
+            1 => (5_000, pieces.all),
+            _ => pieces.behind_a_gap(),
+        },
         7 => (-3, pieces.all),
         _ => (0, pieces.all),
     };
@@ -177,6 +183,14 @@ pub(super) struct Pieces {
     /// No longer than a SYN may have it.
     pub(super) front: Vec<u8>,
     pub(super) later: (i32, Vec<u8>),
+}
+
+impl Pieces {
+    /// What comes later, without its beginning, which others may say otherwise.
+    fn behind_a_gap(self) -> (i32, Vec<u8>) {
+        let (ahead, payload) = self.later;
+        (ahead + GAP as i32, payload.get(GAP..).unwrap_or_default().to_vec())
+    }
 }
 
 fn words(random: &mut Random) -> Pieces {
