@@ -1,8 +1,9 @@
 //! Streams of TCP: where a client's begins, what its server takes of it, and what it begins with.
 
-use super::assembly::Assembly;
+use super::assembly::{Assembly, NoRoom};
 use super::{BYTES_MAX, Inspection, Look, SEGMENTS_MAX, Seen, Unknown, Verdict, or_bounds};
 use super::{dns, http, tls};
+use arrayvec::ArrayVec;
 
 /// Most octets of a stream that are taken out of it.
 pub(super) const URGENT_MAX: usize = 2;
@@ -167,20 +168,24 @@ impl Inspection {
         or_bounds(look, last)
     }
 
-    /// Puts bytes of the stream where they belong, but for those that are taken out. What there is no room for is missing, no more: a
-    /// server may take it before what stands in front of it has come.
+    /// Puts bytes of the stream where they belong. What there is no room for is missing, no more: a server may take it before what
+    /// stands in front of it has come.
     fn put(&mut self, offset: usize, bytes: &[u8]) {
-        let (mut from, mut rest, mut before) = (offset, bytes, 0);
-        for place in self.urgent.iter().map(|place| usize::from(*place)) {
-            if let Some((front, behind)) =
-                place.checked_sub(from).and_then(|ahead| rest.split_at_checked(ahead))
-            {
-                let _ = self.assembly.insert(from - before, front);
-                (from, rest) = (place + 1, behind.get(1..).unwrap_or_default());
-            }
-            before += usize::from(place < from);
-        }
-        let _ = self.assembly.insert(from - before, rest);
+        let _ = match self.urgent.is_empty() {
+            true => self.assembly.insert(offset, bytes),
+            false => self.put_without_urgent(offset, bytes),
+        };
+    }
+
+    /// The same without octets that are taken out. It stays one piece, as what comes in order counts whole.
+    #[cold]
+    fn put_without_urgent(&mut self, offset: usize, bytes: &[u8]) -> Result<(), NoRoom> {
+        let is_urgent = |place: usize| self.urgent.iter().any(|urgent| usize::from(*urgent) == place);
+        let before = self.urgent.iter().filter(|urgent| usize::from(**urgent) < offset).count();
+        let places = (offset..).zip(bytes).take(BYTES_MAX);
+        let left: ArrayVec<u8, BYTES_MAX> =
+            places.filter(|(place, _)| !is_urgent(*place)).map(|(_, byte)| *byte).collect();
+        self.assembly.insert(offset - before, &left)
     }
 
     /// What is known of a stream of which nothing more is looked at.

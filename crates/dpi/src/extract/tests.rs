@@ -159,6 +159,11 @@ fn urgent_octets_are_none_of_the_stream() {
     assert_eq!(inspection.segment(100, &[&REQUEST[..3], b"X"].concat()), Verdict::More);
     inspection.urgent(104, 2);
     assert_eq!(inspection.segment(104, &[&REQUEST[3..4], b"Y"].concat()), Verdict::More);
+    // What waits behind one counts for no more than it would without.
+    let mut over = begun();
+    over.urgent(100, 21);
+    assert_eq!(over.segment(121, b"j\r\n\r\n"), Verdict::More);
+    assert_eq!(host_of(&over.segment(100, &[&REQUEST[..20], b"X", &REQUEST[20..]].concat())), told());
     // Of what has been read nothing is taken back.
     inspection.urgent(100, 2);
     assert_eq!(host_of(&inspection.segment(106, &REQUEST[4..])), told());
