@@ -4,13 +4,14 @@
 #![no_main]
 
 use dpi::extract::dns::Message;
-use dpi::learn::{Config, Learner, Lookup};
+use dpi::learn::{Asker, Config, Learner, Lookup};
 use dpi::matching::Facts;
 use dpi::rule_file::{self, Category};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let user = std::net::Ipv4Addr::LOCALHOST.into();
-    let lookup = Lookup { instance: 0, user, user_port: 1, resolver: user };
+    let resolver = std::net::Ipv4Addr::LOCALHOST.into();
+    let user = Asker { address: resolver, holder: 1 };
+    let lookup = Lookup { instance: 0, user, user_port: 1, resolver };
     let mut learner = Learner::new(Config { names: 8, queries: 8, ..Config::default() });
     let mut answer = bytes.to_vec();
     answer.iter_mut().skip(2).take(1).for_each(|flags| *flags |= 0x80);
