@@ -54,6 +54,14 @@ answers || fail "the start is over before the node answers"
 within 5 is StatusText "users' packets pass, control planes are answered" || fail "its state is not told"
 ok "a start is over when users' packets pass"
 
+ip address del 10.40.0.2/32 dev lo
+kill -9 "$(engine cpe)"
+within 10 is StatusText "the cpe starts" || fail "a control plane that cannot start is said to answer"
+is ActiveState active || fail "the node ended with its control plane"
+ip address add 10.40.0.2/32 dev lo
+within 15 is StatusText "users' packets pass, control planes are answered" || fail "it does not come back"
+ok "what is away for a while is told as long as it is away"
+
 before=$(engine cpe)
 sed -i 's/^associate = .*/associate = ["10.40.0.9"]/' $file
 systemctl reload anchorline || fail "it cannot be reloaded"

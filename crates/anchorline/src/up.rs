@@ -69,7 +69,7 @@ async fn watch_over(
     (mut heard, again): (mpsc::Receiver<Event>, &Notify),
 ) {
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return std::future::pending().await };
-    let mut ready: Vec<Role> = Vec::new();
+    let (mut ready, mut was_said) = (Vec::<Role>::new(), false);
     loop {
         let event = tokio::select! {
             event = heard.recv() => event,
@@ -77,18 +77,17 @@ async fn watch_over(
         };
         match event {
             Some(Event::Ready(role)) => {
-                let was_ready = ready.len() == 2;
-                if !ready.contains(&role) {
-                    ready.push(role);
-                }
+                ready.push(role);
                 if ready.len() == 2 {
                     manager::ready();
-                    if !was_ready {
+                    if !std::mem::replace(&mut was_said, true) {
                         say("up: ready");
                     }
                 }
             }
             Some(Event::Started(role)) => {
+                ready.retain(|other| *other != role);
+                manager::status(&format!("the {} starts", role.name()));
                 if in_force.started(role, args) {
                     again.notify_one();
                 }

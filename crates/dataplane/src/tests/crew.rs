@@ -253,23 +253,34 @@ fn a_worker_that_does_not_keep_up_costs_packets_by_name_and_no_more() {
     assert_eq!(team.sent(N6)[owner].len() as u64, depth);
 }
 
-/// The only station that answers answers one worker; another asked as well.
-#[test]
-fn an_answer_of_a_neighbour_reaches_all_who_asked() {
+/// Of two workers that know nobody, with some sessions.
+fn strangers_to_all() -> Team {
     let mut config = config();
     config.limits.sessions = 64;
     let mut team = Team::over(&config, &Crew::of(2));
     (4..=16).for_each(|session| team.put(session, 1, rules(session)));
     team.settle();
+    team
+}
+
+/// The gNB's answer to ARP.
+fn answer_of_gnb() -> Vec<u8> {
+    let mut reply = vec![2, 0, 0, 0, 3, 2, 2, 0, 0, 0, 3, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2];
+    reply.extend([2, 0, 0, 0, 3, 1, 10, 30, 0, 1, 2, 0, 0, 0, 3, 2, 10, 30, 0, 2]);
+    reply
+}
+
+/// The only station that answers answers one worker; another asked as well.
+#[test]
+fn an_answer_of_a_neighbour_reaches_all_who_asked() {
+    let mut team = strangers_to_all();
     for session in 4..=16 {
         team.receive(0, N6, &to_user(session as u8));
     }
     team.settle();
     let asked: Vec<usize> = team.sent(N3).iter().map(Vec::len).collect();
     assert_eq!(asked, [1, 1]);
-    let mut reply = vec![2, 0, 0, 0, 3, 2, 2, 0, 0, 0, 3, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2];
-    reply.extend([2, 0, 0, 0, 3, 1, 10, 30, 0, 1, 2, 0, 0, 0, 3, 2, 10, 30, 0, 2]);
-    team.receive(0, N3, &reply);
+    team.receive(0, N3, &answer_of_gnb());
     team.settle();
     let sent: Vec<usize> = team.sent(N3).iter().map(Vec::len).collect();
     // Two may wait for it at each.
@@ -279,22 +290,16 @@ fn an_answer_of_a_neighbour_reaches_all_who_asked() {
 /// Else packets of a session that moves would wait for an answer where it comes to, and few may.
 #[test]
 fn a_neighbour_of_one_worker_is_no_stranger_to_another() {
-    let mut config = config();
-    config.limits.sessions = 64;
-    let mut team = Team::over(&config, &Crew::of(2));
-    (4..=16).for_each(|session| team.put(session, 1, rules(session)));
-    team.settle();
+    let mut team = strangers_to_all();
     let first = team.owner(4);
     let other = (5..=16).find(|session| team.owner(*session) != first).unwrap();
     let there = team.owner(other);
     team.receive(first, N6, &to_user(4));
     team.settle();
     assert_eq!(team.sent(N3).concat().len(), 1, "a question");
-    let mut reply = vec![2, 0, 0, 0, 3, 2, 2, 0, 0, 0, 3, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2];
-    reply.extend([2, 0, 0, 0, 3, 1, 10, 30, 0, 1, 2, 0, 0, 0, 3, 2, 10, 30, 0, 2]);
     for hearer in [first, there] {
         team.now_ns += S;
-        team.receive(hearer, N3, &reply);
+        team.receive(hearer, N3, &answer_of_gnb());
         team.settle();
     }
     team.sent(N3);

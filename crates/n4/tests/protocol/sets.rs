@@ -65,6 +65,15 @@ fn to(alternative: Ipv4Addr) -> SessionChangeInfo {
     }
 }
 
+/// The other one answers a report by its own name for the session, which is its own from then on.
+pub(crate) fn takes_on(lab: &mut Lab, session: Seid, report: &Message) {
+    let response = SessionReportResponse {
+        cp_f_seid: Some(FSeid::new(99, OTHER.into())),
+        ..SessionReportResponse::of(Cause::RequestAccepted)
+    };
+    lab.tell(OTHER, &Message::session(session.0, report.sequence, response));
+}
+
 /// Where a report about a session goes, its message, and what it says of the control plane before.
 pub(crate) fn reported(lab: &mut Lab, session: Seid) -> (Ipv4Addr, Message, Option<FSeid>) {
     let tunnel = lab.in_force[&session].rules.fars[1].forwarding.unwrap().outer_header_creation.unwrap();
@@ -138,11 +147,7 @@ fn reports_go_to_who_looks_after_the_session() {
         let (to, message, old) = reported(&mut lab, session);
         assert_eq!((to, message.seid, old), (OTHER, Some(0), Some(FSeid::new(1, SMF.into()))));
         // The new one answers with its own name, and is the one from now on.
-        let response = SessionReportResponse {
-            cp_f_seid: Some(FSeid::new(99, OTHER.into())),
-            ..SessionReportResponse::of(Cause::RequestAccepted)
-        };
-        lab.tell(OTHER, &Message::session(session.0, message.sequence, response));
+        takes_on(&mut lab, session, &message);
         assert_eq!(lab.saved[&session].cp_f_seid.seid, 99);
         lab.pass(Duration::from_secs(30));
         let (to, message, old) = reported(&mut lab, session);
@@ -194,11 +199,7 @@ fn sessions_that_moved_outlive_whom_they_moved_from() {
 fn who_gives_a_session_its_name_has_it() {
     let (mut lab, sessions) = of_two();
     let (_, message, _) = reported(&mut lab, sessions[0]);
-    let response = SessionReportResponse {
-        cp_f_seid: Some(FSeid::new(99, OTHER.into())),
-        ..SessionReportResponse::of(Cause::RequestAccepted)
-    };
-    lab.tell(OTHER, &Message::session(sessions[0].0, message.sequence, response));
+    takes_on(&mut lab, sessions[0], &message);
     assert_eq!(lab.saved[&sessions[0]].owner, "10.40.0.8");
     lab.associate(SMF, 2);
     assert!(lab.in_force.keys().eq([&sessions[0]]));

@@ -3,7 +3,7 @@
 use crate::common::personas::{accepted, established};
 use crate::common::smf::{self, establishment, path_switch, setup};
 use crate::common::{Lab, OTHER, SMF, at, config};
-use crate::sets::{SET, associate_of_set, reported};
+use crate::sets::{SET, associate_of_set, reported, takes_on};
 use dplink::{Event, Notice};
 use n4::Input;
 use pfcp::*;
@@ -215,11 +215,7 @@ fn a_report_that_is_not_answered_goes_to_an_alternative() {
         let Body::SessionReportRequest(report) = &message.body else { panic!("{message:?}") };
         assert_eq!((message.seid, report.old_cp_f_seid), (Some(0), Some(FSeid::new(77, SMF.into()))));
         assert_eq!(report.downlink_data_report.as_ref().unwrap().pdr_ids, [2]);
-        let response = SessionReportResponse {
-            cp_f_seid: Some(FSeid::new(99, OTHER.into())),
-            ..SessionReportResponse::of(Cause::RequestAccepted)
-        };
-        lab.tell(OTHER, &Message::session(session.0, message.sequence, response));
+        takes_on(&mut lab, session, message);
         assert_eq!(lab.saved[&session].cp_f_seid.seid, 99);
         lab.pass(Duration::from_secs(30));
         assert!(lab.reports().is_empty(), "it has been heard");
