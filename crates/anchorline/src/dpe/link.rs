@@ -172,7 +172,7 @@ impl Server {
             directors: exact::directors(Vec::new()),
             charged: Vec::new(),
             taps: None,
-            watch: Watch::new([]),
+            watch: Watch::new(Vec::new()),
             lives: Lives::default(),
             greeting: None,
         })

@@ -1,14 +1,17 @@
 //! Sockets of memif's servers: DPDK's driver makes them as files, and a data plane that was killed leaves its own behind, at which the
-//! next one could not listen.
+//! next one could not listen. And a client connects when its port is opened, and never again.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the driver makes a socket, unless a device says otherwise.
 const USUAL: &str = "/run/memif.sock";
+/// What /proc/net/unix says of a socket that listens, and of its type (packets in order).
+const LISTENS: &str = "00010000";
+const SEQPACKET: &str = "0005";
 
 /// Removes the socket that a device is to listen at, if nobody does.
 pub(super) fn make_way(device: &str) {
@@ -20,26 +23,78 @@ pub(super) fn make_way(device: &str) {
     }
 }
 
-/// The file at which a memif of this name and arguments listens; `None` of a client, of a name that is no file's, and of other devices.
-fn listens_at(device: &str) -> Option<&Path> {
-    let mut parts = device.split(',');
-    parts.next().filter(|name| name.starts_with("net_memif"))?;
-    let (mut is_server, mut is_abstract, mut socket) = (false, true, USUAL);
-    for (key, value) in parts.filter_map(|part| part.split_once('=')) {
-        match key {
-            "role" => is_server = matches!(value, "server" | "master"),
-            "socket-abstract" => is_abstract = value != "no",
-            "socket" => socket = value,
-            _ => {}
+/// The server of a memif whose end here is the client.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Server {
+    socket: PathBuf,
+    is_abstract: bool,
+}
+
+impl Server {
+    /// `None` of other devices.
+    pub(super) fn of(device: &str) -> Option<Self> {
+        let end = End::of(device).filter(|end| !end.is_server)?;
+        Some(Self { socket: end.socket.to_owned(), is_abstract: end.is_abstract })
+    }
+
+    /// Whether somebody listens at its socket. Nobody is called for that: to a socket of packets a stream cannot connect.
+    pub(super) fn is_there(&self) -> bool {
+        match self.is_abstract {
+            true => fs::read_to_string("/proc/net/unix")
+                .is_ok_and(|sockets| listens_as(&self.socket.to_string_lossy(), &sockets)),
+            false => is_socket(&self.socket) && !is_abandoned(&self.socket),
         }
     }
-    (is_server && !is_abstract).then_some(Path::new(socket))
+}
+
+/// Whether a socket without a file listens under this name.
+fn listens_as(name: &str, sockets: &str) -> bool {
+    sockets.lines().any(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        // Octets of zero, with which the driver may fill a name up, are shown like the first.
+        let [_, _, _, LISTENS, SEQPACKET, _, _, told] = fields.as_slice() else { return false };
+        told.strip_prefix('@').is_some_and(|told| told.trim_end_matches('@') == name)
+    })
+}
+
+/// A memif's end, as its arguments say.
+struct End<'a> {
+    is_server: bool,
+    is_abstract: bool,
+    socket: &'a Path,
+}
+
+impl<'a> End<'a> {
+    /// `None` of other devices.
+    fn of(device: &'a str) -> Option<Self> {
+        let mut parts = device.split(',');
+        parts.next().filter(|name| name.starts_with("net_memif"))?;
+        let mut end = Self { is_server: false, is_abstract: true, socket: Path::new(USUAL) };
+        for (key, value) in parts.filter_map(|part| part.split_once('=')) {
+            match key {
+                "role" => end.is_server = matches!(value, "server" | "master"),
+                "socket-abstract" => end.is_abstract = value != "no",
+                "socket" => end.socket = Path::new(value),
+                _ => {}
+            }
+        }
+        Some(end)
+    }
+}
+
+/// The file at which a memif of this name and arguments listens; `None` of a client, of a name that is no file's, and of other devices.
+fn listens_at(device: &str) -> Option<&Path> {
+    End::of(device).filter(|end| end.is_server && !end.is_abstract).map(|end| end.socket)
+}
+
+fn is_socket(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket())
 }
 
 /// Whether there is a socket with nobody behind it. (Behind one of another type somebody is.)
 fn is_abandoned(socket: &Path) -> bool {
-    let is_socket = fs::symlink_metadata(socket).is_ok_and(|about| about.file_type().is_socket());
-    is_socket && UnixStream::connect(socket).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+    is_socket(socket)
+        && UnixStream::connect(socket).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
 #[cfg(test)]
@@ -48,10 +103,14 @@ mod tests {
     use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
     use std::os::fd::{AsRawFd, OwnedFd};
 
-    /// As the driver does.
     fn listening_at(path: &Path) -> OwnedFd {
+        listening(&UnixAddr::new(path).unwrap())
+    }
+
+    /// As the driver does.
+    fn listening(at: &UnixAddr) -> OwnedFd {
         let made = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::empty(), None).unwrap();
-        bind(made.as_raw_fd(), &UnixAddr::new(path).unwrap()).unwrap();
+        bind(made.as_raw_fd(), at).unwrap();
         listen(&made, Backlog::new(1).unwrap()).unwrap();
         made
     }
@@ -77,5 +136,33 @@ mod tests {
         fs::write(&path, "a file").unwrap();
         make_way(&server);
         assert!(path.exists(), "it is no socket");
+    }
+
+    #[test]
+    fn a_client_knows_whether_somebody_listens_whatever_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memif.sock");
+        let name = path.to_str().unwrap();
+        let filled: Vec<u8> = name.bytes().chain([0; 3]).collect();
+        let without_file = [name.as_bytes(), &filled].map(|name| UnixAddr::new_abstract(name).unwrap());
+        let file = UnixAddr::new(&path).unwrap();
+        let [abstract_, with_file] = ["", ",socket-abstract=no"]
+            .map(|rest| Server::of(&format!("net_memif0,role=client,socket={name}{rest}")).unwrap());
+        for (at, server) in
+            [(&without_file[0], &abstract_), (&without_file[1], &abstract_), (&file, &with_file)]
+        {
+            assert!(!server.is_there(), "{server:?}");
+            let listener = listening(at);
+            assert!(server.is_there(), "{server:?}");
+            drop(listener);
+            assert!(!server.is_there(), "a file alone is nobody: {server:?}");
+        }
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "a file").unwrap();
+        assert!(!with_file.is_there());
+        let usual = Server { socket: USUAL.into(), is_abstract: true };
+        assert_eq!(Server::of("net_memif1"), Some(usual));
+        assert_eq!(Server::of("net_memif1,role=server"), None);
+        assert_eq!(Server::of("net_tap0,role=client"), None);
     }
 }

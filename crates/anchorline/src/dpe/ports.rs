@@ -3,6 +3,7 @@
 use super::memif;
 use super::numa::{self, Pools};
 use super::queues::{self, Inlet, Outlet, Queues};
+use super::watch::Watched;
 use crate::settings::{DpeSettings, PortSettings};
 use dataplane::Crew;
 use dpdk::{Eal, Mbuf, Mempool, PortCounter, RxQueue};
@@ -72,7 +73,7 @@ pub(crate) struct Opened {
     /// What was found out about each port's card.
     pub(crate) steering: Vec<PortSteering>,
     /// What tells whether packets get through each.
-    pub(crate) watch: Vec<(String, PortCounter)>,
+    pub(super) watch: Vec<(Watched, PortCounter)>,
     /// The exact rules of each that is to have any.
     pub(crate) exact: Vec<Option<ExactRules<dpdk::Port>>>,
 }
@@ -103,7 +104,8 @@ pub(crate) fn open(eal: &Eal, dpe: &DpeSettings, placement: &Placement) -> Resul
         queues.steering.placement = numa::told(placement, at, pool.nodes());
         opened.configs.push(config(settings, &queues));
         opened.crew.spread.push(queues.spread);
-        opened.watch.push((settings.name.clone(), queues.port.counter()));
+        let watched = Watched::new(&settings.name, &settings.device);
+        opened.watch.push((watched, queues.port.counter()));
         opened.steering.push(std::mem::take(&mut queues.steering));
         let (grant, port) = (queues.exact, share_out(queues, pool, &mut opened.ports));
         opened.exact.push(grant.map(|grant| ExactRules::new(port, grant, settings.exact_rules)));

@@ -1,7 +1,8 @@
 //! Whether packets get through ports: said in the log when it changes, and in the statistics of ports. A port whose interface in the
-//! kernel has become another one hears nothing of it: then the data plane ends, and opens all ports anew where it is started
-//! again.
+//! kernel has become another one hears nothing of it, and the client of a memif connects once: then the data plane ends, and opens all
+//! ports anew where it is started again.
 
+use super::memif::Server;
 use dpdk::{LinkState, PortCounter};
 use dplink::{PortLink, PortStatistics};
 use std::time::Duration;
@@ -9,14 +10,21 @@ use tokio::time::Instant;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Looks at which a memif's server has to be there, as it may have much else to do first.
+const SERVER_STAYS: u32 = 3;
 
 /// A port that is looked at.
-struct Watched {
+pub(super) struct Watched {
     name: String,
     link: PortLink,
     is_replaced: bool,
     /// What its interface takes, where that has become less than the port's MTU.
     narrowed: Option<u32>,
+    /// Of a memif whose end here is the client.
+    server: Option<Server>,
+    has_been_up: bool,
+    /// Looks at which its server was there, and the link down.
+    seen: u32,
 }
 
 /// All ports, in the order of the configuration.
@@ -26,9 +34,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Of these ports, by their names.
-    pub(super) fn new(ports: impl IntoIterator<Item = (String, PortCounter)>) -> Self {
-        let ports = ports.into_iter().map(|(name, counter)| (Watched::new(name), counter)).collect();
+    /// Of these ports.
+    pub(super) fn new(ports: Vec<(Watched, PortCounter)>) -> Self {
         Self { ports, next: Instant::now() }
     }
 
@@ -50,6 +57,12 @@ impl Watch {
             if port.is_replaced {
                 anyhow::bail!("port {}: its interface was made anew, and has to be opened anew", port.name);
             }
+            if port.is_served_again() {
+                anyhow::bail!(
+                    "port {}: its memif's server is there again, and it has to be opened anew",
+                    port.name
+                );
+            }
         }
         Ok(())
     }
@@ -64,8 +77,26 @@ impl Watch {
 }
 
 impl Watched {
-    const fn new(name: String) -> Self {
-        Self { name, link: PortLink::Unknown, is_replaced: false, narrowed: None }
+    /// A port of this name on this device.
+    pub(super) fn new(name: &str, device: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            link: PortLink::Unknown,
+            is_replaced: false,
+            narrowed: None,
+            server: Server::of(device),
+            has_been_up: false,
+            seen: 0,
+        }
+    }
+
+    /// Whether the server of a memif that was connected is there again, and stays. One that does not take us then is not tried again:
+    /// the other ports would have to be opened anew with each try.
+    fn is_served_again(&mut self) -> bool {
+        let is_lost = self.has_been_up && self.link == PortLink::Down;
+        let is_there = is_lost && self.server.as_ref().is_some_and(Server::is_there);
+        self.seen = if is_there { self.seen + 1 } else { 0 };
+        self.seen >= SERVER_STAYS
     }
 
     /// What its interface takes now, if that is too little; whether it was said in the log.
@@ -94,6 +125,7 @@ impl Watched {
             LinkState::Gone | LinkState::Replaced => PortLink::Gone,
         };
         self.is_replaced = now == LinkState::Replaced;
+        self.has_been_up |= link == PortLink::Up;
         let before = std::mem::replace(&mut self.link, link);
         let name = &self.name;
         match (before, link) {
@@ -114,14 +146,14 @@ mod tests {
 
     #[test]
     fn an_interface_that_takes_less_is_told_of_when_that_changes() {
-        let mut port = Watched::new("n6".to_owned());
+        let mut port = Watched::new("n6", "net_af_packet0,iface=n6");
         let told = [None, Some(1_000), Some(1_000), Some(900), None, None].map(|mtu| port.note_mtu(mtu));
         assert_eq!(told, [false, true, false, true, true, false]);
     }
 
     #[test]
     fn a_port_is_as_its_interface_was_seen_last() {
-        let mut port = Watched::new("n6".to_owned());
+        let mut port = Watched::new("n6", "net_af_packet0,iface=n6");
         for (seen, link, is_replaced) in [
             (LinkState::Up, PortLink::Up, false),
             (LinkState::Down, PortLink::Down, false),
@@ -131,5 +163,34 @@ mod tests {
             port.note(seen);
             assert_eq!((port.link, port.is_replaced), (link, is_replaced));
         }
+    }
+
+    #[test]
+    fn a_memif_that_was_connected_is_opened_anew_when_its_server_is_back_for_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("memif.sock");
+        let mut port =
+            Watched::new("n6", &format!("net_memif0,socket={},socket-abstract=no", socket.display()));
+        let mut look = |link, is_served: bool| {
+            let _server = is_served.then(|| std::os::unix::net::UnixListener::bind(&socket).unwrap());
+            port.note(link);
+            let is_served_again = port.is_served_again();
+            let _ = std::fs::remove_file(&socket);
+            is_served_again
+        };
+        let (up, down) = (LinkState::Up, LinkState::Down);
+        let never_up = [(down, true); 4].map(|(link, is_served)| look(link, is_served));
+        assert_eq!(never_up, [false; 4], "it has never had one");
+        let looks = [
+            (up, true),
+            (down, false),
+            (down, true),
+            (down, true),
+            (down, false),
+            (down, true),
+            (down, true),
+        ];
+        assert!(looks.into_iter().all(|(link, is_served)| !look(link, is_served)));
+        assert!(look(down, true));
     }
 }
