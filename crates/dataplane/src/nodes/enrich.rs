@@ -2,17 +2,19 @@
 //! sides from then on (RFC 9293 3.4, RFC 2018 3).
 //!
 //! A request gets it where that is sure to be right: its first line is whole in one segment, which begins where a request must
-//! begin, nothing behind it has gone before, the checksum is right, and there is room on its way. All others pass as they
-//! are, and are counted.
+//! begin, nothing behind it has gone before, the checksum is right, there is room on its way, and the rules have been asked for
+//! this one. All others pass as they are, and are counted.
 //!
 //! ICMP errors about such a connection have the numbers of whom they are for ([`errors`]).
 
 mod errors;
 
+use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{Connection, State, Treatment, Upcoming, begins_with_method, request_line};
+use dpi::extract::later_request;
 use packet::tcp::{Segment, change, flag, is_sealed, seal};
 use packet::{Buffer, FiveTuple, ipv4, ipv6, protocol};
 use rules::Direction;
@@ -106,6 +108,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
         _ => None,
     };
     let fits = usize::from(state.sessions.cells.step(step).fits);
+    let is_judged = text.is_some() && is_judged(state, packet, seen);
     let may_keep = state.connections.may_keep(&key);
     let now_ns = state.now_ns;
     let Some(connection) = state.connections.get((&key, hash)) else {
@@ -120,6 +123,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
         && connection.is_next(seen.sequence)
         && connection.upcoming.may_be_request(seen.sequence)
         && begins_with_method(payload(packet, seen));
+    let text = text.filter(|_| is_judged);
     let is_put = text.and_then(|text| open((connection, may_keep), packet, seen, (&text, fits)));
     follow(connection, packet, seen);
     connection.pass(seen.end);
@@ -137,6 +141,17 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
         change(packet.buffer.data_mut().get_mut(seen.upper..)?, SEQUENCE, shifted)?;
     }
     Some(())
+}
+
+/// Whether a request in this segment goes by a rule for itself. Where rules tell requests apart, one whose host stands further on goes by
+/// what was known before it, and the field may not be for whom it asks.
+fn is_judged<B: Buffer>(state: &State, packet: &Packet<B>, seen: &Seen) -> bool {
+    let meta = &packet.meta;
+    let session = state.sessions.get(state.sessions.cells.session(meta.step));
+    let asks = state.content.is_loaded() && session.is_some_and(|session| session.looks.application);
+    let detected = state.flows.detected(meta.flow());
+    let is_told_apart = asks && (detected == Detected::NOT_YET || detected.looks_again());
+    !is_told_apart || later_request(payload(packet, seen)).is_some()
 }
 
 /// Places of numbers in a header of TCP.

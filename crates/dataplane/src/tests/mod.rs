@@ -9,6 +9,7 @@ mod copies;
 mod crew;
 mod enrich;
 mod enrich_errors;
+mod enrich_hosts;
 mod ethernet;
 mod exits;
 mod fragments;

@@ -242,7 +242,7 @@ fn resetting(down: bool) -> Rules {
 }
 
 /// In the place of the rules of [`Bench::full`].
-fn load(bench: &mut Bench, text: &str) {
+pub(super) fn load(bench: &mut Bench, text: &str) {
     let classifier = dpi::rule_file::read_lines(text).unwrap().compile().unwrap();
     let rules = ContentRules::new(2, classifier, bench.engine.content().as_deref()).unwrap();
     bench.engine.load(rules);
