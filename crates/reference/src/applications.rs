@@ -20,6 +20,8 @@
 //! * Later requests of HTTP/1.x on a known connection make it one of another application, from the packet with the request on, if that
 //!   begins with it and has it, and the server would take it.
 //! * A user's SYN on a known connection waits beside it; the server's SYN that acknowledges it makes the flow unknown.
+//! * A packet that has no hop left says nothing, but to the user through a tunnel: it goes by what is known of its flow, or by the PDR of one that waits, and is counted at
+//!   once.
 //! * Lookups over UDP are of what each packet says (`lookup.rs`), and that of no lookup by its addresses; a fragment that follows its packet's first one goes with
 //!   the flow, or by its addresses; one that shows nothing is of the flow of its addresses.
 
@@ -150,6 +152,13 @@ impl Reference {
         let (seid, name) = (session.seid, self.flow_name(place, arrival));
         self.begin_anew(seid, &name, arrival);
         let known = self.flow(&name).known.clone();
+        let is_routed = arrival.source.direction() == Direction::Uplink || arrival.tunnel.is_none();
+        if is_routed && arrival.packet.header.hops <= 1 {
+            return match known {
+                Some(known) => self.by(place, arrival, known.application.as_deref()),
+                None => Ok(Choice { pdr: self.while_unknown(place, arrival)?, waits: None }),
+            };
+        }
         let begins = is_syn(arrival);
         if let Some(known) = known.clone().filter(|known| known.may_change && !begins) {
             let unknown = self.while_unknown(place, arrival);

@@ -10,6 +10,8 @@
 //! only when the server has acknowledged this SYN with its own the old one is over, as no end by itself can say, and of what
 //! application the flow is is asked anew.
 //!
+//! A packet that has no hop left ends here, or at the next router: its receiver never sees what it says, and so it says nothing.
+//!
 //! A flow is known by the addresses its packets say, and anybody can say any. So only what is the session's by some rule is
 //! looked at, and only whose flow it is says what it is of.
 
@@ -23,7 +25,7 @@ use crate::state::{Handshake, Led, Place, Said, SessionIndex, State, StepIndex, 
 use dpi::matching::Facts;
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
-use rules::{Application, Arrival};
+use rules::{Application, Arrival, Direction};
 
 pub(crate) struct Inspect;
 
@@ -50,6 +52,9 @@ impl<B: Buffer> Node<B> for Inspect {
         let view = view.held_by(state.sessions.get(meta.session));
         let arrival = arrival(meta, &found.tuple);
         let known = state.flows.detected(meta.flow());
+        if ends_on_its_way(packet) {
+            return say_nothing(state, packet, &arrival, known);
+        }
         let is_syn = known != Detected::NOT_YET && view.handshake() == Some(Handshake::Syn);
         if known.looks_again() && !is_syn {
             let detected = from_now_on(state, (&view, &arrival), (meta.session, known));
@@ -98,6 +103,30 @@ impl<B: Buffer> Node<B> for Inspect {
             }
         }
     }
+}
+
+/// Whether the other end never sees a packet, as no hop is left: here or at the next router it ends. (What comes to the user through a tunnel
+/// has no router before it.)
+#[inline]
+fn ends_on_its_way<B: Buffer>(packet: &Packet<B>) -> bool {
+    let (meta, data) = (&packet.meta, packet.buffer.data());
+    let left = if data.first().is_some_and(|first| first >> 4 == 6) { data.get(7) } else { data.get(8) };
+    let is_routed = meta.direction() == Direction::Uplink || !meta.tunnelled();
+    is_routed && left.is_none_or(|left| *left <= 1)
+}
+
+/// Sends a packet the way of its flow, which is known or not, and learns nothing.
+#[cold]
+fn say_nothing<B: Buffer>(state: &State, packet: &mut Packet<B>, arrival: &Arrival, known: Detected) -> Next {
+    if known != Detected::NOT_YET {
+        let application = state.content.application(known);
+        return go_once(state, packet, &Arrival { application, ..*arrival });
+    }
+    let Some(unknown) = while_unknown(state, packet.meta.session, arrival) else {
+        return Next::drop(DropReason::NoPdr);
+    };
+    packet.meta.step = unknown;
+    Next::To(NodeId::Far)
 }
 
 /// Sends a packet the way of the rule for what its flow was just found to be of, and counts what that has used so far.

@@ -7,6 +7,7 @@ mod classes;
 mod content;
 mod copies;
 mod crew;
+mod decoys;
 mod enrich;
 mod enrich_errors;
 mod enrich_hosts;
