@@ -5,19 +5,23 @@ use crate::Test;
 use anyhow::{Result, ensure};
 use lab::address::SERVER;
 use lab::anchorline::{Node, Part, Ran};
-use lab::config::{Driver, FTeid};
+use lab::config::{self, Driver, FTeid};
 use lab::measure::{Ping, PingInProgress};
-use lab::{Core, Lab};
+use lab::{Core, Lab, Process, program};
 use nix::sys::signal::Signal;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 pub(crate) const TESTS: &[Test] = &[
     ("a_cpe_that_cannot_start_again_leaves_the_dpe_alone", Core::Engine, cannot_start_again),
     ("a_new_configuration_costs_no_packet", Core::Engine, configured_anew),
     ("an_interface_that_is_made_anew_is_opened_anew", Core::Engine, made_anew),
+    ("a_memif_comes_back_to_its_server", Core::Engine, served_again),
 ];
 
+/// Of another data plane.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Of a control plane that ended because its configuration is wrong.
 const UNUSABLE: &str = "the cpe ended (exit status: 2); it starts again";
 
@@ -96,4 +100,36 @@ fn made_anew(lab: &Lab) -> Result<()> {
     ran.stop()?;
     node.wait_sessions(0)?;
     node.end()
+}
+
+/// The other end of a port is another program, which is killed and started again.
+fn served_again(lab: &Lab) -> Result<()> {
+    let (file, other) = config::write_upf_memif(lab.dir.path())?;
+    let server = start_server(lab, &other)?;
+    let mut node = Node::start_by(lab, file)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    let dpe = node.pid(Part::Dpe)?;
+    server.signal(Signal::SIGKILL)?;
+    node.wait_said("port shared: its link is down", 1)?;
+    Ping::run(&lab.ran, SERVER, (20, Duration::from_millis(20)))?.expect_no_loss()?;
+    ensure!(node.pid(Part::Dpe)? == dpe, "the data plane was started again while there was no server");
+    let mut server = start_server(lab, &other)?;
+    node.wait_restart(Part::Dpe, dpe)?;
+    node.wait_sessions(ran.sessions)?;
+    server.wait_for("the client", PATIENCE, |output| {
+        output.contains("port shared: its link is up again").then_some(())
+    })?;
+    Ping::run(&lab.ran, SERVER, (20, Duration::from_millis(20)))?.expect_no_loss()?;
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.end()?;
+    server.stop(PATIENCE)
+}
+
+fn start_server(lab: &Lab, config: &Path) -> Result<Process> {
+    let mut command = lab.upf.command(program("anchorline")?);
+    command.args(["dpe", "--config"]).arg(config);
+    let mut server = Process::spawn("server", &mut command, lab.dir.path())?;
+    server.wait_for_line("dpe: ready", PATIENCE)?;
+    Ok(server)
 }
