@@ -9,13 +9,13 @@ use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An interface as it was when its port was opened.
+/// The interface that was there when its port was opened.
 #[derive(Debug)]
 pub(crate) struct Interface {
     name: CString,
     index: libc::c_int,
-    /// Octets of the longest packet it took.
-    mtu: libc::c_int,
+    /// Octets of the port's longest packet.
+    mtu: u16,
     /// Of the namespace that the port is in, to ask by.
     asker: OwnedFd,
     /// The driver's, if they are of AF_PACKET, which it closes with the port.
@@ -25,14 +25,13 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// That of a device that has been opened by the calling thread; `None` of a device on none.
-    pub(crate) fn of(device: &str) -> Option<Self> {
+    /// That of a device that has been opened by the calling thread with this MTU; `None` of a device on none.
+    pub(crate) fn of(device: &str, mtu: u16) -> Option<Self> {
         let device = Device::new(device).ok()?;
         let name = CString::new(device.interface()?).ok()?;
         let asker = asker()?;
         let index = index(&asker, &name)?;
         let rings = if device.driver() == "net_af_packet" { rings(index) } else { Vec::new() };
-        let mtu = mtu(&asker, &name)?;
         Some(Self { name, index, mtu, asker, rings, lost: AtomicU64::new(0) })
     }
 
@@ -46,9 +45,9 @@ impl Interface {
         if libc::c_int::from(flags) & running == running { LinkState::Up } else { LinkState::Down }
     }
 
-    /// The longest packet it takes, where that is shorter than when its port was opened: AF_PACKET's driver counts longer ones as sent.
+    /// The longest packet it takes, where that is shorter than the port's: AF_PACKET's driver counts longer ones as sent.
     pub(crate) fn narrowed(&self) -> Option<u32> {
-        let now = mtu(&self.asker, &self.name).filter(|now| *now < self.mtu)?;
+        let now = mtu(&self.asker, &self.name).filter(|now| *now < self.mtu.into())?;
         u32::try_from(now).ok()
     }
 

@@ -195,7 +195,7 @@ impl Port {
         match set_up(ethdev, config, pool) {
             Ok((capabilities, promiscuous)) => {
                 let device = config.device.clone();
-                let interface = Interface::of(&device);
+                let interface = Interface::of(&device, config.mtu);
                 let open = OpenPort { ethdev, device, interface, rings, _pool: pool.clone() };
                 Ok(Self::new(Arc::new(open), config, capabilities, promiscuous))
             }
@@ -328,8 +328,8 @@ impl PortCounter {
         self.0.stats().ok()
     }
 
-    /// Octets of the longest IP packet that its interface in the kernel takes, where somebody has shortened that since the port was opened:
-    /// longer ones are lost, and the driver counts them as sent.
+    /// Octets of the longest IP packet that its interface in the kernel takes, where that is shorter than the port's longest: longer ones are
+    /// lost, and the driver counts them as sent.
     pub fn narrowed(&self) -> Option<u32> {
         self.0.interface.as_ref()?.narrowed()
     }

@@ -64,15 +64,27 @@ fn what_a_ring_has_no_room_for_is_counted_as_missed() {
 fn a_port_tells_what_becomes_of_its_interface() {
     in_namespace(|| {
         veth("s0", "s1");
+        ip("link set s0 mtu 1400");
         let pool = pool();
         let port = open("net_af_packet8,iface=s0", &pool);
         let counter = port.counter();
-        assert_eq!((counter.link(), counter.narrowed()), (Some(LinkState::Up), None));
-        for (mtu, narrowed) in [(1_000, Some(1_000)), (1_500, None), (2_000, None)] {
+        assert_eq!(
+            (counter.link(), counter.narrowed()),
+            (Some(LinkState::Up), Some(1_400)),
+            "from the start"
+        );
+        for (mtu, narrowed) in
+            [(1_000, Some(1_000)), (1_500, None), (2_000, None), (1_600, None), (1_499, Some(1_499))]
+        {
             ip(&format!("link set s0 mtu {mtu}"));
             assert_eq!(counter.narrowed(), narrowed, "{mtu}");
         }
         ip("link set s1 down");
+        let start = Instant::now();
+        // The kernel may take a second to tell of a carrier that is gone.
+        while counter.link() == Some(LinkState::Up) && start.elapsed() < Duration::from_secs(3) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         assert_eq!(counter.link(), Some(LinkState::Down), "there is no carrier");
         ip("link delete s0");
         assert_eq!(counter.link(), Some(LinkState::Gone));

@@ -18,7 +18,7 @@ pub(super) struct Watched {
     name: String,
     link: PortLink,
     is_replaced: bool,
-    /// What its interface takes, where that has become less than the port's MTU.
+    /// What its interface takes, where that is less than the port's MTU.
     narrowed: Option<u32>,
     /// Of a memif whose end here is the client.
     server: Option<Server>,
@@ -105,7 +105,7 @@ impl Watched {
         let is_news = self.narrowed != narrowed;
         match narrowed.filter(|_| is_news) {
             Some(mtu) => tracing::warn!(
-                "port {name}: its interface takes packets of {mtu} octets only: somebody has lowered its MTU, and longer ones are lost \
+                "port {name}: its interface takes packets of {mtu} octets only: that is less than the port's mtu, and longer ones are lost \
                  uncounted"
             ),
             None if is_news => {
