@@ -66,9 +66,17 @@ impl<'a> Device<'a> {
         self.arguments(&["iface"]).next().filter(|_| is_on_one)
     }
 
+    /// What an argument of its driver says.
+    pub(crate) fn argument(&self, key: &str) -> Option<&'a str> {
+        self.pairs().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
     fn arguments(&self, keys: &'static [&'static str]) -> impl Iterator<Item = &'a str> {
-        let pairs = self.text.split(',').skip(1).filter_map(|argument| argument.split_once('='));
-        pairs.filter(|(key, _)| keys.contains(key)).map(|(_, value)| value)
+        self.pairs().filter(|(key, _)| keys.contains(key)).map(|(_, value)| value)
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        self.text.split(',').skip(1).filter_map(|argument| argument.split_once('='))
     }
 
     fn is(&self, driver: &str) -> bool {

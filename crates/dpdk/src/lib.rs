@@ -93,6 +93,7 @@ mod log;
 mod loopback;
 mod mbuf;
 mod mempool;
+mod mtu;
 mod numa;
 mod port;
 mod queue;

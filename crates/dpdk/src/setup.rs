@@ -5,12 +5,10 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::ethdev::{self, Errno, Ethdev};
 use crate::mempool::Mempool;
+use crate::mtu::Mtus;
 use crate::port::PortConfig;
 use crate::{log, sys};
 use std::ffi::CString;
-
-/// Bytes of an Ethernet frame that the MTU does not count: header and two VLAN tags.
-const FRAME_OVERHEAD_BYTES: u16 = 14 + 2 * 4;
 
 /// Runs a call, its error told with what DPDK logged.
 pub(crate) fn attempt<T>(
@@ -66,10 +64,11 @@ pub(crate) fn set_up(
     // SAFETY: `info` comes from DPDK.
     let capabilities = unsafe { Capabilities::new(&info, (mac, ethdev.firmware())) };
     check_queues(config, &capabilities)?;
-    check_mtu(config, &capabilities, pool)?;
+    let mtus = Mtus::new(Device::new(device)?, &info, pool);
+    check_mtu(config, mtus)?;
     let queues = (config.rx_queues, config.tx_queues);
     let rss = capabilities.rss.bits & sys::ANCHORLINE_RSS_USUAL;
-    attempt(device, "configured", || ethdev.configure(queues, config.mtu, rss))?;
+    attempt(device, "configured", || ethdev.configure(queues, mtus.configured(config.mtu), rss))?;
     if capabilities.driver == "net_tap" {
         // The interface is the device's own; of other interfaces the kernel's administrator decides.
         attempt(device, "given its MTU", || ethdev.set_mtu(config.mtu))?;
@@ -92,13 +91,8 @@ fn check_queues(config: &PortConfig, capabilities: &Capabilities) -> Result<(), 
     if fits { Ok(()) } else { Err(Error::Queues { device: config.device.clone(), rx, tx }) }
 }
 
-fn check_mtu(config: &PortConfig, capabilities: &Capabilities, pool: &Mempool) -> Result<(), Error> {
-    let headroom = u16::try_from(packet::HEADROOM).unwrap_or(u16::MAX);
-    let room = pool.data_room_bytes().saturating_sub(headroom).saturating_sub(FRAME_OVERHEAD_BYTES);
-    let (least, most) = (capabilities.min_mtu, capabilities.max_mtu.min(room));
-    let mtu = config.mtu;
-    if (least..=most).contains(&mtu) {
-        return Ok(());
-    }
-    Err(Error::Mtu { device: config.device.clone(), mtu, least, most })
+fn check_mtu(config: &PortConfig, mtus: Mtus) -> Result<(), Error> {
+    let (mtu, Mtus { least, most, .. }) = (config.mtu, mtus);
+    let fits = (least..=most).contains(&mtu);
+    if fits { Ok(()) } else { Err(Error::Mtu { device: config.device.clone(), mtu, least, most }) }
 }

@@ -6,7 +6,7 @@ mod common;
 
 use anchorline_dpdk::{Error, LinkState, Mbuf, Port, PortConfig};
 use common::namespace::{in_namespace, ip, quiet, veth};
-use common::traffic::{exchange, frame, is_ours, receive, send_all, wait_for_links};
+use common::traffic::{exchange, exchange_long, frame, is_ours, receive, send_all, wait_for_links};
 use common::{eal, open, pool};
 use packet::Buffer;
 use std::path::Path;
@@ -23,6 +23,29 @@ fn af_packet_carries_packets_over_a_veth_pair() {
         exchange(&pool, &mut a, &mut b, 8);
         drop((a, b));
         assert_eq!(pool.in_use(), 0);
+    });
+}
+
+/// Longer ones than the driver says: N3 has to carry users' packets of 1,500 octets in tunnels. An octet more than fits is cut off.
+#[test]
+fn af_packet_carries_what_its_rings_have_room_for() {
+    in_namespace(|| {
+        veth("w0", "w1");
+        for end in ["w0", "w1"] {
+            ip(&format!("link set {end} mtu 2026"));
+        }
+        let pool = pool();
+        let config = |device: &str, mtu| PortConfig { mtu, ..PortConfig::new(device) };
+        let open = |device: &str| Port::open(eal(), &config(device, 1_964), &pool).unwrap();
+        let (mut a, mut b) = (open("net_af_packet9,iface=w0"), open("net_af_packet10,iface=w1"));
+        // One tag may be in the frame, and another beside it.
+        exchange_long(&pool, [&mut a, &mut b], 14 + 4 + 1_964);
+        drop((a, b));
+        let error = Port::open(eal(), &config("net_af_packet9,iface=w0", 1_965), &pool).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "an MTU of 1965 bytes does not fit device \"net_af_packet9,iface=w0\": 46 to 1964 bytes do"
+        );
     });
 }
 
@@ -126,6 +149,22 @@ fn a_tap_port_gives_its_interface_the_mtu() {
         let _tap = Port::open(eal(), &config, &pool()).unwrap();
         let shown = std::process::Command::new("ip").args(["link", "show", "t1"]).output().unwrap();
         assert!(String::from_utf8_lossy(&shown.stdout).contains(" mtu 1430 "));
+    });
+}
+
+/// Its driver holds back what is longer, and all that comes after it.
+#[test]
+fn a_tap_port_takes_no_larger_mtu_than_its_driver() {
+    in_namespace(|| {
+        let pool = pool();
+        let config = |mtu| PortConfig { mtu, ..PortConfig::new("net_tap2,iface=t2") };
+        let error = Port::open(eal(), &config(1_505), &pool).unwrap_err();
+        assert!(error.to_string().ends_with(": 46 to 1504 bytes do"), "{error}");
+        let mut tap = Port::open(eal(), &config(1_504), &pool).unwrap();
+        quiet("t2");
+        let twin = PortConfig { mtu: 1_504, ..PortConfig::new("net_af_packet11,iface=t2") };
+        let mut twin = Port::open(eal(), &twin, &pool).unwrap();
+        exchange_long(&pool, [&mut tap, &mut twin], 14 + 1_504);
     });
 }
 

@@ -4,8 +4,8 @@
 
 mod common;
 
-use anchorline_dpdk::{CpuRests, Manner, Rests};
-use common::traffic::{close_memif, exchange};
+use anchorline_dpdk::{CpuRests, Manner, Port, PortConfig, Rests};
+use common::traffic::{close_memif, exchange, exchange_long};
 use common::{eal, open, pool};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,25 @@ fn memif_carries_packets() {
     let device = |n, role| format!("net_memif{n},role={role},socket={},socket-abstract=no", socket.display());
     let (mut a, mut b) = (open(&device(0, "server"), &pool), open(&device(1, "client"), &pool));
     exchange(&pool, &mut a, &mut b, 8);
+    close_memif(a, b);
+    assert_eq!(pool.in_use(), 0);
+}
+
+/// The driver says 1,500 of itself; users' packets of that length come in tunnels.
+#[test]
+fn memif_carries_what_packets_have_room_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("long.sock");
+    let pool = pool();
+    let config = |n, role, mtu| {
+        let device = format!("net_memif{n},role={role},socket={},socket-abstract=no", socket.display());
+        PortConfig { mtu, ..PortConfig::new(&device) }
+    };
+    let open = |n, role| Port::open(eal(), &config(n, role, 2_026), &pool).unwrap();
+    let (mut a, mut b) = (open(2, "server"), open(3, "client"));
+    exchange_long(&pool, [&mut a, &mut b], 14 + 2 * 4 + 2_026);
+    let error = Port::open(eal(), &config(4, "client", 2_027), &pool).unwrap_err();
+    assert!(error.to_string().ends_with(" to 2026 bytes do"), "{error}");
     close_memif(a, b);
     assert_eq!(pool.in_use(), 0);
 }

@@ -59,6 +59,24 @@ pub fn exchange(pool: &Mempool, a: &mut Port, b: &mut Port, bursts: u8) {
     }
 }
 
+/// Sends frames of this length each way and expects them whole at the other end.
+pub fn exchange_long(pool: &Mempool, ports: [&mut Port; 2], length: usize) {
+    let [a, b] = ports;
+    wait_for_links([a, b]);
+    let (mut a_rx, mut a_tx) = (a.take_rx_queues().remove(0), a.take_tx_queues().remove(0));
+    let (mut b_rx, mut b_tx) = (b.take_rx_queues().remove(0), b.take_tx_queues().remove(0));
+    for (tx, rx) in [(&mut a_tx, &mut b_rx), (&mut b_tx, &mut a_rx)] {
+        let frames: Vec<Vec<u8>> = (0..16).map(|n| frame(n, length)).collect();
+        send_all(tx, &mut frames.iter().map(|frame| pool.packet(frame).unwrap()).collect());
+        let received = receive(rx, frames.len(), is_ours);
+        assert!(
+            received.iter().map(Mbuf::data).eq(frames.iter().map(Vec::as_slice)),
+            "{} come",
+            received.len()
+        );
+    }
+}
+
 /// Closes both ends of a memif, one after the other: a driver that closes while its own thread hears that the
 /// other end has closed frees its memory twice.
 pub fn close_memif(server: Port, client: Port) {
