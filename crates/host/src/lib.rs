@@ -32,8 +32,8 @@ pub use asking::CorePower;
 pub use checks::{count, examine, explain, identifiers};
 pub use cpus::CpuSet;
 pub use facts::{
-    CState, Cpu, CpuPlace, Ddp, Facts, Frequencies, HugePages, Interrupt, Iommu, Kernel, Link, Machine,
-    Memory, Nic, NumaNode, Power, Prefetchers, Sst, Topology, Uncore,
+    CState, Cpu, CpuPlace, Ddp, Facts, Frequencies, HeldPages, HugePages, Interrupt, Iommu, Kernel, Link,
+    Machine, Memory, Nic, NumaNode, Power, Prefetchers, Sst, Topology, Uncore,
 };
 pub use finding::{Finding, State};
 pub use frequency::{Ceiling, Pace, Throttle, give_back};

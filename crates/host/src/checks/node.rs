@@ -148,17 +148,17 @@ fn packet_memory(facts: &Facts, node: &Node) -> Vec<Outcome> {
     }
     let memory_mb = Placement::new(facts, node).memory_mb;
     if memory_mb.is_empty() {
-        let free = facts.memory.free_huge_mb(None);
-        let found = format!("{free} MiB of huge pages are free; memory_mb is {}", node.memory_mb);
-        return vec![enough(found, free >= u64::from(node.memory_mb), node.required)];
+        let (free, held, of_running) = had(facts, None);
+        let found = format!("{free} MiB of huge pages are free{of_running}; memory_mb is {}", node.memory_mb);
+        return vec![enough(found, free + held >= u64::from(node.memory_mb), node.required)];
     }
     let one = |(number, part): &(usize, u32)| {
-        let free = facts.memory.free_huge_mb(Some(*number));
+        let (free, held, of_running) = had(facts, Some(*number));
         let found = format!(
-            "{free} MiB of huge pages are free on node {number}, where {part} of memory_mb = {} belong",
+            "{free} MiB of huge pages are free on node {number}{of_running}, where {part} of memory_mb = {} belong",
             node.memory_mb
         );
-        match (free >= u64::from(*part), node.required) {
+        match (free + held >= u64::from(*part), node.required) {
             // DPDK takes pages beyond the kernel's pool on node 0 alone.
             (false, false) if *number > 0 => {
                 Outcome::warning(format!("{found}: packets would be in memory of another node"), RESERVE)
@@ -167,6 +167,13 @@ fn packet_memory(facts: &Facts, node: &Node) -> Vec<Outcome> {
         }
     };
     memory_mb.iter().map(one).collect()
+}
+
+/// MiB of huge pages that are free, and that a data plane has which runs: its next start has them again.
+fn had(facts: &Facts, node: Option<usize>) -> (u64, u64, String) {
+    let (free, held) = (facts.memory.free_huge_mb(node), facts.memory.held_huge_mb(node));
+    let of_running = if held > 0 { format!(" (a data plane that runs has {held})") } else { String::new() };
+    (free, held, of_running)
 }
 
 const RESERVE: &str = "anchorline tune --config FILE --apply reserves them";

@@ -1,5 +1,6 @@
 //! Huge pages, and what the kernel does with memory behind a program's back.
 
+use super::held::{self, HeldPages};
 use crate::{Root, Translation};
 use serde::Serialize;
 
@@ -12,6 +13,8 @@ pub struct HugePages {
     pub size_kb: u64,
     /// How many there are.
     pub total: u64,
+    /// How many of them are beyond the kernel's pool, and gone with the process that has them.
+    pub surplus: u64,
     /// How many nobody has.
     pub free: u64,
 }
@@ -23,6 +26,8 @@ pub struct Memory {
     pub total_kb: Option<u64>,
     /// By node and size.
     pub huge_pages: Vec<HugePages>,
+    /// What data planes that run have of them.
+    pub held: Vec<HeldPages>,
     /// Transparent huge pages: `always`, `madvise`, `never`.
     pub transparent: Option<String>,
     /// Whether same pages are merged (KSM): 0, 1 or 2.
@@ -46,6 +51,7 @@ impl Memory {
         Self {
             total_kb: total(root),
             huge_pages: huge_pages(root),
+            held: held::read(root),
             transparent: root.choice("/sys/kernel/mm/transparent_hugepage/enabled"),
             ksm: root.value("/sys/kernel/mm/ksm/run"),
             swaps: swaps
@@ -63,6 +69,13 @@ impl Memory {
     pub fn free_huge_mb(&self, node: Option<usize>) -> u64 {
         let here = |pages: &&HugePages| node.is_none() || pages.node.is_none() || pages.node == node;
         self.huge_pages.iter().filter(here).map(|pages| pages.free.saturating_mul(pages.size_kb) / 1024).sum()
+    }
+
+    /// Huge pages that data planes have which run, in MiB, of one node or of all.
+    pub fn held_huge_mb(&self, node: Option<usize>) -> u64 {
+        let is_one = self.huge_pages.iter().all(|pages| pages.node.is_none_or(|node| node == 0));
+        let here = |held: &&HeldPages| node.is_none() || held.node == node || (held.node.is_none() && is_one);
+        self.held.iter().filter(here).map(|held| held.kb).sum::<u64>() / 1024
     }
 }
 
@@ -99,7 +112,8 @@ fn sizes(root: &Root, folder: &str, node: Option<usize>) -> Vec<HugePages> {
     let size = |name: &String| {
         let size_kb = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
         let number = |file: &str| root.value(&format!("{folder}/{name}/{file}")).unwrap_or(0);
-        Some(HugePages { node, size_kb, total: number("nr_hugepages"), free: number("free_hugepages") })
+        let (total, free) = (number("nr_hugepages"), number("free_hugepages"));
+        Some(HugePages { node, size_kb, total, surplus: number("surplus_hugepages"), free })
     };
     root.list(folder).iter().filter_map(size).collect()
 }

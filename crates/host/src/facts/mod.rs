@@ -1,6 +1,7 @@
 //! What there is on a host.
 
 mod cpu;
+mod held;
 mod irq;
 mod kernel;
 mod machine;
@@ -10,6 +11,7 @@ mod power;
 mod prefetch;
 
 pub use cpu::{Cpu, CpuPlace, NumaNode, Topology};
+pub use held::HeldPages;
 pub use irq::Interrupt;
 pub(crate) use irq::{INTERRUPTS, UNUSED, holder};
 pub use kernel::Kernel;

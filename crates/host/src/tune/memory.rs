@@ -1,7 +1,8 @@
 //! Huge pages and what the kernel does with memory by itself.
 
 use super::plan::Wanted;
-use super::step::Step;
+use super::step::{Step, Write};
+use crate::HugePages;
 
 pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
     let mut steps = huge_pages(wanted);
@@ -26,7 +27,7 @@ pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
     steps
 }
 
-/// Pages of 2 MiB, as many as are missing, on the nodes of the ports. Pages of 1 GiB are had at the start, if at all.
+/// Pages of 2 MiB, as many as are missing, on the nodes of the ports; those of a data plane that runs are not. Pages of 1 GiB are had at the start, if at all.
 fn huge_pages(wanted: &Wanted<'_>) -> Vec<Step> {
     if wanted.huge_mb == 0 {
         let why = match wanted.shuns_huge_pages {
@@ -43,14 +44,17 @@ fn huge_pages(wanted: &Wanted<'_>) -> Vec<Step> {
 fn of_node(wanted: &Wanted<'_>, node: Option<usize>, wanted_mb: u64) -> Step {
     const SIZE_KB: u64 = 2048;
     let memory = &wanted.facts.memory;
-    let free_mb = memory.free_huge_mb(node);
-    if free_mb >= wanted_mb {
+    let (free_mb, held_mb) = (memory.free_huge_mb(node), memory.held_huge_mb(node));
+    if free_mb + held_mb >= wanted_mb {
         let place = node.filter(|_| wanted.memory_mb.len() > 1).map(|node| format!(" on node {node}"));
         let place = place.unwrap_or_default();
-        return Step::done(format!("{free_mb} MiB of huge pages are free{place}, {wanted_mb} are wanted"));
+        let held =
+            if held_mb > 0 { format!(", a data plane that runs has {held_mb}") } else { String::new() };
+        return Step::done(format!(
+            "{free_mb} MiB of huge pages are free{place}{held}, {wanted_mb} are wanted"
+        ));
     }
-    let here =
-        |pages: &&crate::HugePages| pages.size_kb == SIZE_KB && (pages.node.is_none() || pages.node == node);
+    let here = |pages: &&HugePages| pages.size_kb == SIZE_KB && (pages.node.is_none() || pages.node == node);
     // All of it had better be on another node than nowhere.
     let any = || memory.huge_pages.iter().find(|pages| pages.size_kb == SIZE_KB);
     let any = || (wanted.memory_mb.len() == 1).then(any).flatten();
@@ -61,7 +65,20 @@ fn of_node(wanted: &Wanted<'_>, node: Option<usize>, wanted_mb: u64) -> Step {
         Some(node) => format!("/sys/devices/system/node/node{node}/hugepages"),
         None => "/sys/kernel/mm/hugepages".to_owned(),
     };
-    let missing = (wanted_mb - free_mb).div_ceil(SIZE_KB / 1024);
+    let missing = (wanted_mb - free_mb - held_mb).div_ceil(SIZE_KB / 1024);
     let path = format!("{folder}/hugepages-{SIZE_KB}kB/nr_hugepages");
-    wanted.set(&path, &(pages.total + missing).to_string(), &format!("{wanted_mb} MiB of packet memory"))
+    let why = format!("{wanted_mb} MiB of packet memory");
+    of_pool(wanted.set(&path, &(pages.total + missing).to_string(), &why), pages)
+}
+
+/// The file counts pages beyond the pool, too, but what is written there is the pool's size, and the kernel takes those into the pool before
+/// it makes others (`set_max_huge_pages`). So as many more are free when the missing are added to all; what was before is the pool alone.
+fn of_pool(step: Step, pages: &HugePages) -> Step {
+    match step {
+        Step::Write(write) if pages.surplus > 0 => {
+            let now = format!("{}\n", pages.total.saturating_sub(pages.surplus));
+            Step::Write(Write { now, ..write })
+        }
+        other => other,
+    }
 }
