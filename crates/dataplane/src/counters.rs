@@ -88,7 +88,8 @@ drop_reasons! {
     /// needed the place.
     FragmentsIncomplete = "fragments_incomplete",
     /// A packet on an access port that is not addressed to us, or one outside tunnels for or from an address that no router forwards
-    /// to or from: a station of a link of IPv6, a group, nobody, or a host's own.
+    /// to or from: a station of a link of IPv6, a group, nobody, or a host's own. A user's packet to such an address or to everybody has it,
+    /// too, where it would leave its tunnel (239.0.0.0/8 and ff0e::/16 are groups as others).
     IpNotForUs = "ip_not_for_us",
     /// A packet addressed to us that nobody here listens to.
     NoListener = "no_listener",

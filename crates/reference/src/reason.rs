@@ -45,7 +45,8 @@ drop_reasons! {
     Ip4Checksum = "ip4_checksum",
     /// A fragment addressed to us, and not of UDP.
     Ip4Fragment = "ip4_fragment",
-    /// A packet on an access port that is not addressed to us, or one for or from an address that no router forwards to or from.
+    /// A packet on an access port that is not addressed to us, or one outside tunnels, or that would leave its tunnel, for or from an address
+    /// that no router forwards to or from.
     IpNotForUs = "ip_not_for_us",
     /// An IPv6 packet shorter than it says.
     Ip6Truncated = "ip6_truncated",
