@@ -5,7 +5,7 @@ mod error;
 mod node_id;
 
 pub use error::{ConfigError, Refusal};
-pub use node_id::NodeIdText;
+pub use node_id::{NodeIdText, is_of_one};
 pub use toml::Spanned;
 
 use serde::de::DeserializeOwned;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use std::fmt::{Display, Formatter};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A PFCP Node ID as an operator writes it (TS 29.244 8.2.38): an address or a host name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -20,11 +20,13 @@ impl TryFrom<String> for NodeIdText {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        if let Ok(address) = text.parse() {
-            return Ok(Self::Ipv4(address));
-        }
-        if let Ok(address) = text.parse() {
-            return Ok(Self::Ipv6(address));
+        match text.parse() {
+            Ok(address) if !is_of_one(address) => {
+                return Err("a Node ID is the address of one node, not of none, a group or everybody");
+            }
+            Ok(IpAddr::V4(address)) => return Ok(Self::Ipv4(address)),
+            Ok(IpAddr::V6(address)) => return Ok(Self::Ipv6(address)),
+            Err(_) => {}
         }
         // A name of digits and dots alone is a mistyped address.
         let mistyped = text.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -43,6 +45,12 @@ impl Display for NodeIdText {
             Self::Fqdn(name) => f.write_str(name),
         }
     }
+}
+
+/// Whether it is the address of one host: not 0.0.0.0 or ::, a group's or 255.255.255.255.
+pub fn is_of_one(address: IpAddr) -> bool {
+    let is_everybodys = address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    !is_everybodys && !address.is_unspecified() && !address.is_multicast()
 }
 
 /// RFC 1035 2.3.1, as loosely as RFC 1123 2.1 has it.
@@ -69,6 +77,10 @@ mod tests {
         }
         for wrong in ["", "10.0.0", "a..b", "upf 1", "10.0.0.256", "2001:db8::g", "::1:8805:"] {
             assert!(NodeIdText::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+        for nobodys in ["0.0.0.0", "255.255.255.255", "224.0.0.1", "239.1.2.3", "::", "ff02::1", "ff0e::8"] {
+            let refused = NodeIdText::try_from(nobodys.to_owned());
+            assert!(refused.is_err_and(|why| why.contains("the address of one node")), "{nobodys}");
         }
     }
 }

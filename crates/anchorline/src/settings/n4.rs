@@ -118,6 +118,12 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
         if listen.get_ref().0.ip().is_unspecified() {
             return Err(Refusal::of(listen, "peers are told this address: it cannot be 0.0.0.0 or ::"));
         }
+        if !config::is_of_one(listen.get_ref().0.ip()) {
+            return Err(Refusal::of(
+                listen,
+                "peers are told this address: it cannot be that of a group or of everybody",
+            ));
+        }
         if listen.get_ref().0.port() == 0 {
             return Err(Refusal::of(
                 listen,

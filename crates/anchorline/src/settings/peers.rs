@@ -1,5 +1,6 @@
 //! `[n4]`: which control planes are asked, and which are spoken with.
 
+use super::values::strictly;
 use config::{Refusal, Spanned};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::Deserialize;
@@ -68,7 +69,8 @@ pub(super) fn allowed(named: Option<Spanned<Vec<Spanned<String>>>>) -> Result<Ve
 /// An address alone is that host's.
 fn prefix(text: &Spanned<String>) -> Result<IpNet, Refusal> {
     let host = || text.get_ref().parse::<IpAddr>().ok().map(IpNet::from);
-    let Some(prefix) = text.get_ref().parse::<IpNet>().ok().or_else(host) else {
+    let strictly = strictly::<IpNet>(text.get_ref()).map_err(|why| Refusal::of(text, why))?;
+    let Some(prefix) = strictly.ok().or_else(host) else {
         let message = "this is a prefix of IP addresses, like \"10.40.0.0/16\" or \"2001:db8::/32\"";
         return Err(Refusal::of(text, message));
     };

@@ -307,10 +307,20 @@ bounded!(
 
 /// An address with its subnet's prefix; `why` says what that is, where the text is neither this nor one without a prefix.
 fn prefixed<Address: FromStr, Net: FromStr>(text: &str, usual: u8, why: &str) -> Result<Net, String> {
-    text.parse().map_err(|_| match text.parse::<Address>() {
+    strictly(text)?.map_err(|_| match text.parse::<Address>() {
         Ok(_) => format!("the length of its subnet's prefix is missing, as in \"{text}/{usual}\""),
         Err(_) => why.to_owned(),
     })
+}
+
+/// A number with a zero before it is octal to some programs, and decimal to others: an address with one is nobody's for certain.
+pub(super) fn strictly<Net: FromStr>(text: &str) -> Result<Result<Net, Net::Err>, String> {
+    let address = text.split('/').next().unwrap_or_default();
+    let is_octal = |number: &str| number.len() > 1 && number.starts_with('0');
+    match !address.contains(':') && address.contains('.') && address.split('.').any(is_octal) {
+        true => Err("a number of an IPv4 address has no zero before it".to_owned()),
+        false => Ok(text.parse()),
+    }
 }
 
 /// Addresses that have their first bits in common.
@@ -322,7 +332,7 @@ impl TryFrom<String> for Prefix {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse().map(Self).map_err(|_| match text.parse() {
+        strictly(&text)?.map(Self).map_err(|_| match text.parse() {
             Ok(address) => {
                 format!("the length of the prefix is missing, as in \"{text}/{}\"", usual_length(address))
             }
@@ -369,6 +379,10 @@ impl TryFrom<String> for PortAddress6 {
         let why = "a port's IPv6 address is that of a host with its prefix, like 2001:db8:3::2/64";
         let net: Ipv6Net = prefixed::<Ipv6Addr, _>(&text, 64, why)?;
         let address = net.addr();
+        if address.is_unicast_link_local() {
+            return Err("tunnels end at this address: one of a link (fe80::/10) cannot be reached beyond it"
+                .to_owned());
+        }
         match address.is_unspecified() || address.is_multicast() || address.is_loopback() {
             false => Ok(Self(net)),
             true => Err(why.to_owned()),

@@ -43,6 +43,21 @@ fn errors_name_key_value_line_and_what_is_allowed() {
         ("10.30.0.2/24", "10.30.0.2", "the length of its subnet's prefix is missing, as in \"10.30.0.2/24\""),
         ("10.30.0.2/24", "10.30.0/24", "a port's address is that of a host with its prefix, like"),
         (
+            "10.30.0.2/24",
+            "010.30.0.2/24",
+            "address = \"010.30.0.2/24\": a number of an IPv4 address has no zero before it",
+        ),
+        ("10.30.0.2/24", "10.30.00.2", "a number of an IPv4 address has no zero before it"),
+        ("\"0.0.0.0/0\"", "\"00.0.0.0/0\"", "a number of an IPv4 address has no zero before it"),
+        (
+            "mtu = 1500",
+            "ipv6 = \"fe80::1/64\"",
+            "ipv6 = \"fe80::1/64\": tunnels end at this address: one of a link",
+        ),
+        ("id = \"10.40.0.2\"", "id = \"0.0.0.0\"", "id = \"0.0.0.0\": a Node ID is the address of one node"),
+        ("10.40.0.2:8805", "224.0.0.1:8805", "it cannot be that of a group or of everybody"),
+        ("10.40.0.2:8805", "255.255.255.255:8805", "it cannot be that of a group or of everybody"),
+        (
             "mtu = 1500",
             "ipv6 = \"2001:db8:3::2\"",
             "the length of its subnet's prefix is missing, as in \"2001:db8:3::2/64\"",
