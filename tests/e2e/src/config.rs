@@ -207,7 +207,7 @@ pub fn write_upf_memif(dir: &Path) -> Result<(PathBuf, PathBuf)> {
     let place = other.display();
     let base = format!(
         "[node]\nid = \"10.60.0.1\"\nrun_dir = \"{place}\"\nstate_dir = \"{place}\"\n\n[n4]\nlisten = \"127.0.0.1:8805\"\n\n\
-         [dpe]\nmemory_mb = 16\nhuge_pages = \"never\"\nidle = \"sleep\"\nsessions = 100\nflows = 1000\n"
+         [dpe]\nmemory_mb = 16\nhuge_pages = \"never\"\nidle = \"sleep\"\nsessions = 100\nflows = 2048\n"
     );
     let server = write(&other, "upf.toml", &(base + &port("server", "10.60.0.1")))?;
     Ok((write(dir, "upf.toml", &text)?, server))
