@@ -154,11 +154,11 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
         }
     }
 
-    /// Forgets every request whose key `drop` picks (a peer that restarted counts anew).
-    pub fn forget_all(&mut self, drop: impl Fn(&K) -> bool) {
+    /// Forgets every request that `drop` picks by its key and its answer, if it has one (a peer that restarted counts anew).
+    pub fn forget_all(&mut self, drop: impl Fn(&K, Option<&[u8]>) -> bool) {
         let known = self.requests.iter().filter(|request| request.until.is_some());
-        let keys = known.map(|request| &request.key).filter(|key| drop(key));
-        let dropped: Vec<K> = keys.cloned().collect();
+        let picked = known.filter(|request| drop(&request.key, request.answer.as_deref()));
+        let dropped: Vec<K> = picked.map(|request| request.key.clone()).collect();
         dropped.iter().for_each(|key| self.forget(key));
     }
 
@@ -289,7 +289,7 @@ mod tests {
         // One that is answered anew counts once, one that is forgotten not at all.
         cache.answer(&3, vec![8; 60]);
         assert_eq!((cache.seen(&2), cache.octets), (Seen::Answered(&[7; 40]), 100));
-        cache.forget_all(|key| *key == 2);
+        cache.forget_all(|key, answer| *key == 2 && answer.is_some());
         cache.begin(4, Time::ZERO);
         cache.answer(&4, vec![9; 40]);
         assert_eq!((cache.seen(&3), cache.seen(&4)), (Seen::Answered(&[8; 60]), Seen::Answered(&[9; 40])));

@@ -61,6 +61,11 @@ impl<K: Ord + Clone, P: Clone> Requests<K, P> {
         self.pending.get(key).map(|pending| &pending.payload)
     }
 
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut P> {
+        self.pending.get_mut(key).map(|pending| &mut pending.payload)
+    }
+
     /// The answer came: the request, if it was under way.
     pub fn finish(&mut self, key: &K) -> Option<P> {
         let pending = self.pending.remove(key)?;

@@ -17,7 +17,7 @@ use dplink::{Desired, Event, Notice, RefusalCause, UsageCounts};
 use machine::Clock;
 use pfcp::{Cause, FailedRuleId, Message, SessionModificationResponse, UsageReport};
 use rules::{FTeid, Pdr, PdrId, Rules, Seid};
-use session::{AnswerRecord, SessionRecord};
+use session::{AnswerKind, SessionRecord};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -183,10 +183,16 @@ impl Node {
         self.begin_charging(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         self.reports.reindex(seid, &Rules::default(), &session.record.rules);
-        let cp_seid = Some(session.record.cp_f_seid.seid);
-        session.save();
+        let cp_seid = session.record.cp_f_seid.seid;
         let response = self.established(seid, asked, taken);
-        self.accept(asked, cp_seid, response);
+        let bytes = answer_to(asked, Some(cp_seid), response);
+        let answer = self.answer_record((asked, &bytes), AnswerKind::Established, (seid, cp_seid));
+        if let Some(session) = self.sessions.get_mut(seid) {
+            session.record.usage.answer = Some(answer);
+            session.save();
+        }
+        self.counters.accepted += 1;
+        self.answer_bytes(asked, bytes);
     }
 
     /// The usage is that of now, not of when the request came. What the answer tells of it is kept with the session,
@@ -222,7 +228,6 @@ impl Node {
         self.reports.reindex(next.seid, &before, &next.rules);
         self.counters.usage_reports += usage_reports.len() as u64;
         self.counters.accepted += 1;
-        let tells_usage = !usage_reports.is_empty();
         let pressure = self.pressure(asked.key.from.ip());
         let cp_seid = next.cp_f_seid.seid;
         let further = usage::split_answer(&mut usage_reports, true);
@@ -232,7 +237,8 @@ impl Node {
         let accepted =
             SessionModificationResponse { carried, ..accepted(modifying, usage_reports, pressure) };
         let bytes = answer_to(asked, Some(cp_seid), accepted);
-        next.usage.answer = tells_usage.then(|| Box::new(answer_record(asked, &bytes)));
+        next.usage.answer =
+            Some(self.answer_record((asked, &bytes), AnswerKind::Modified, (next.seid, cp_seid)));
         let seid = next.seid;
         self.sessions.replace_record(next);
         self.sessions.get_mut(seid).into_iter().for_each(Session::save);
@@ -409,9 +415,4 @@ fn accepted(
         overload,
         carried: vec![],
     }
-}
-
-pub(crate) fn answer_record(asked: &Asked, bytes: &[u8]) -> AnswerRecord {
-    let key = asked.key;
-    AnswerRecord { to: key.from, sequence: key.sequence, digest: key.digest, bytes: bytes.to_vec() }
 }

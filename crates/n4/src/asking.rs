@@ -3,10 +3,13 @@
 //! answer takes nobody else's places. While its heartbeats are not answered, it is told nothing about sessions: what there is
 //! to tell waits with them, and is told when it answers again.
 
-use crate::exchange::Asking;
+use crate::deletion::former;
+use crate::exchange::{Asking, Former, Purpose, Subject};
+use crate::interface::Level;
 use crate::node::Node;
 use machine::{Overdue, Time};
 use rules::Seid;
+use session::CpFSeid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -35,6 +38,8 @@ pub(crate) struct Requests {
     common: usize,
     /// By owner, how many are.
     of_owner: BTreeMap<String, usize>,
+    /// By what they must not outlive.
+    of_subject: BTreeSet<(Subject, u32)>,
     /// By owner, the sessions that have something to tell.
     held: BTreeMap<String, BTreeSet<Seid>>,
 }
@@ -49,6 +54,7 @@ impl Requests {
             share,
             common: limit.saturating_sub(share.saturating_mul(peers)).max(1),
             of_owner: BTreeMap::new(),
+            of_subject: BTreeSet::new(),
             held: BTreeMap::new(),
         }
     }
@@ -59,11 +65,12 @@ impl Requests {
             return false;
         }
         self.finish(sequence);
-        let owner = asking.owner.clone();
+        let (owner, subject) = (asking.owner.clone(), asking.purpose.subject());
         let is_started = self.under_way.start(sequence, asking, now).is_ok();
         if let Some(owner) = owner.filter(|_| is_started) {
             *self.of_owner.entry(owner).or_default() += 1;
         }
+        self.of_subject.extend(subject.filter(|_| is_started).map(|subject| (subject, sequence)));
         is_started
     }
 
@@ -74,7 +81,10 @@ impl Requests {
         own < self.share || beyond(own) < self.common.saturating_sub(used)
     }
 
-    fn is_over(&mut self, asking: &Asking) {
+    fn is_over(&mut self, sequence: u32, asking: &Asking) {
+        if let Some(subject) = asking.purpose.subject() {
+            self.of_subject.remove(&(subject, sequence));
+        }
         let Some(owner) = &asking.owner else { return };
         let left = self.of_owner.get(owner).map_or(0, |count| count.saturating_sub(1));
         match left {
@@ -90,16 +100,35 @@ impl Requests {
     /// The request, which is over.
     pub(crate) fn finish(&mut self, sequence: u32) -> Option<Asking> {
         let asking = self.under_way.finish(&sequence)?;
-        self.is_over(&asking);
+        self.is_over(sequence, &asking);
         Some(asking)
+    }
+
+    /// What they are about is no more: none of them is sent again. How many there were.
+    pub(crate) fn finish_all(&mut self, subject: Subject) -> usize {
+        let all: Vec<u32> = self
+            .of_subject
+            .range((subject, 0)..=(subject, u32::MAX))
+            .map(|(_, sequence)| *sequence)
+            .collect();
+        all.iter().filter_map(|sequence| self.finish(*sequence)).count()
+    }
+
+    /// A session is over, and this is told all the same.
+    fn outlives(&mut self, sequence: u32, former: Former) {
+        let Some(asking) = self.under_way.get_mut(&sequence) else { return };
+        let Some(seid) = asking.purpose.session() else { return };
+        self.of_subject.remove(&(Subject::Session(seid), sequence));
+        self.of_subject.insert((Subject::Former(former.name), sequence));
+        asking.purpose = Purpose::After(seid, former);
     }
 
     /// What is to be sent again, and what was sent often enough.
     pub(crate) fn overdue(&mut self, now: Time) -> Vec<Overdue<u32, Asking>> {
         let overdue = self.under_way.overdue(now);
         for each in &overdue {
-            if let Overdue::GaveUp(_, asking) = each {
-                self.is_over(asking);
+            if let Overdue::GaveUp(sequence, asking) = each {
+                self.is_over(*sequence, asking);
             }
         }
         overdue
@@ -144,6 +173,42 @@ impl Requests {
 }
 
 impl Node {
+    /// A session that ends has told its usage, and is not sure that this was heard: that goes on, where all else about it ends.
+    pub(crate) fn is_told_after(&mut self, seid: Seid) {
+        let told = self.sessions.peek(seid, |session| Some((session.reporting?, former(&session.record))));
+        if let Some((sequence, former)) = told.flatten() {
+            self.requests.outlives(sequence, former);
+        }
+    }
+
+    /// A name is a session's from now on: what is yet to be told of the one that had it before would be taken for that one's.
+    pub(crate) fn is_named(&mut self, name: CpFSeid) {
+        let stopped = self.requests.finish_all(Subject::Former(name));
+        if stopped > 0 {
+            self.counters.unanswered += stopped as u64;
+            let CpFSeid { seid, address } = name;
+            let text = format!(
+                "{address} has given SEID {seid} anew before it confirmed the last usage of the session that had it"
+            );
+            self.note(Level::Warning, text);
+        }
+    }
+
+    /// Whether another session has the name of one that is gone.
+    pub(crate) fn is_given_anew(&self, seid: Seid, former: &Former) -> bool {
+        self.sessions.of_owner(&former.owner, former.name).is_some_and(|other| other != seid)
+    }
+
+    /// Sends a request of ours once more. One about a session that goes, and whose name another has already, would be taken for that
+    /// one's: it goes on if the session comes back.
+    pub(crate) fn resend(&mut self, asking: Asking) {
+        let seid = asking.purpose.session();
+        let named = seid.and_then(|seid| self.sessions.peek(seid, |it| (seid, former(&it.record))));
+        if !named.is_some_and(|(seid, former)| self.is_given_anew(seid, &former)) {
+            self.send_bytes(asking.to, asking.bytes);
+        }
+    }
+
     /// Whether a session has to wait with what it has to tell. A CP F-SEID elsewhere than its owner is asked, and so is whoever looks
     /// after it: whether those answer is not known.
     pub(crate) fn must_wait(&mut self, seid: Seid) -> bool {
@@ -197,7 +262,6 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::Purpose;
 
     fn requests(limit: usize, peers: usize) -> Requests {
         Requests::new((Duration::from_secs(3), 3), limit, peers)

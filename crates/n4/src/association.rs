@@ -1,10 +1,11 @@
 //! Associations: set up from either side, updated, released (TS 29.244 6.2.6 to 6.2.8).
 
 mod asking;
+mod former;
 
 use crate::ending::{Associating, Lost, Retained, Then, is_of_retained};
 use crate::establishment::cp_f_seid;
-use crate::exchange::{Asked, Key};
+use crate::exchange::Asked;
 use crate::interface::{Level, Output};
 use crate::node::Node;
 use crate::peers::Association;
@@ -18,7 +19,7 @@ use pfcp::{
 };
 use session::{AssociationRecord, PeerNews};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 impl Node {
     /// Some control planes that associate anew without having restarted count on their sessions, others have forgotten them:
@@ -246,7 +247,8 @@ impl Node {
         let Associating { mut record, has_restarted, asked, retained, .. } = associating;
         let node_id = record.node_id.clone();
         if has_restarted {
-            self.begins_anew(&node_id, asked.map_or(record.address, |asked| asked.key.from));
+            let from = asked.map_or(record.address, |asked| asked.key.from);
+            self.begins_anew(&node_id, (from, asked.map(|asked| asked.key.sequence)));
         }
         self.note(Level::Info, format!("associated with {node_id} at {}", record.address));
         let ends = self.peers.get(&node_id).and_then(|association| association.ends);
@@ -279,34 +281,6 @@ impl Node {
         association.record.era = association.record.era.saturating_add(1);
         association.record.recovery_time_stamp = recovery_time_stamp;
         self.out.push(Output::SaveAssociation(association.record.clone()));
-    }
-
-    /// What it told of applications is forgotten, as are its requests, the one at hand, too.
-    pub(crate) fn begins_anew(&mut self, node_id: &str, from: SocketAddr) {
-        self.note(Level::Warning, format!("{node_id} has restarted"));
-        self.drop_pfds_of(node_id);
-        self.forget_requests(node_id, from, None);
-    }
-
-    /// Whoever associates after the end of an association may count its requests anew, and say the same as it did: what that was
-    /// answered then is not for it. The request that ends it is answered yet.
-    fn forget_answers(&mut self, node_id: &str, last: Option<Key>) {
-        let address = self.peers.get(node_id).map(|association| association.record.address);
-        if let Some(from) = last.map(|key| key.from).or(address) {
-            self.forget_requests(node_id, from, last);
-        }
-    }
-
-    /// A control plane counts its requests anew: answers to earlier ones are not for it. Requests to associate that wait are not
-    /// forgotten: they are of its new life, or another's. Of several behind one address, it is known by its port alone.
-    fn forget_requests(&mut self, node_id: &str, from: SocketAddr, but: Option<Key>) {
-        let Some(association) = self.peers.get(node_id) else { return };
-        let address = association.record.address.ip();
-        let is_alone = self.peers.at(address).nth(1).is_none();
-        let associating = self.endings.associating();
-        let is_its = |key: &Key| if is_alone { key.from.ip() == address } else { key.from == from };
-        let is_over = |key: &Key| is_its(key) && !associating.contains(key) && but != Some(*key);
-        self.answers.forget_all(is_over);
     }
 
     /// Whether there are sessions of those it asks to retain: it need not restore them (TS 29.244 8.2.134).

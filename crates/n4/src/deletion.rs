@@ -1,7 +1,6 @@
 //! Session Deletion (TS 29.244 6.3.4), and sessions that go without being asked about.
 
-use crate::apply::answer_record;
-use crate::exchange::{Asked, Purpose, answer_to};
+use crate::exchange::{Asked, Former, Purpose, answer_to};
 use crate::interface::{Level, Output, saved};
 use crate::late::Told;
 use crate::load::Pressure;
@@ -15,7 +14,7 @@ use crate::usage;
 use dplink::UsageCounts;
 use pfcp::{Cause, CpFeature, Message, SessionDeletionResponse, SessionReportRequest, UsageReport};
 use rules::{Rules, Seid};
-use session::{SessionRecord, UsageRecord};
+use session::{AnswerKind, SessionRecord, UsageRecord};
 
 impl Node {
     pub(crate) fn delete(&mut self, asked: &Asked, seid: Seid) {
@@ -72,8 +71,6 @@ impl Node {
         let told = self.looks_after(seid);
         let Some(mut session) = self.take_session(seid) else { return };
         self.unschedule(seid, &session);
-        // It is not asked for any more: it would come behind the answer.
-        session.reporting.into_iter().for_each(|sequence| drop(self.requests.finish(sequence)));
         let mut usage_reports: Vec<UsageReport> = untold(&session.record.usage, false);
         let before = usage_reports.len();
         usage_reports.extend(usage::tell_all(&mut session.record, self.clock()));
@@ -81,9 +78,10 @@ impl Node {
         self.charge_last(&mut session.record, charging::Cause::NormalRelease);
         self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
-        let (cp_seid, owner) = (session.record.cp_f_seid.seid, session.record.owner.clone());
+        let former = former(&session.record);
+        let cp_seid = former.name.seid;
         let tells_usage = !usage_reports.is_empty();
-        let knows = self.peers.get(&owner).is_some_and(|owner| owner.has(CpFeature::Ardr));
+        let knows = self.peers.get(&former.owner).is_some_and(|owner| owner.has(CpFeature::Ardr));
         let further = usage::split_answer(&mut usage_reports, knows);
         let is_late = pending.applied.is_none() && !session.record.rules.urrs.is_empty();
         let late = if is_late && knows { session.record.rules.urrs.len() } else { 0 };
@@ -107,15 +105,26 @@ impl Node {
         self.counters.accepted += 1;
         self.answer_bytes(&pending.asked, bytes);
         self.refuse_waiting(session.waiting.into_asked(), cp_seid);
-        further.into_iter().for_each(|reports| self.tell_after((seid, &owner), told, reports));
+        further.into_iter().for_each(|reports| self.tell_after((seid, &former), told, reports));
     }
 
     /// What the answer to a deletion had no room for, or came too late for. The session is gone: this is asked for as often as
-    /// requests are, and not across a restart. It is in its owner's share of the table, as if the session were there.
-    pub(crate) fn tell_after(&mut self, (seid, owner): (Seid, &str), told: Told, reports: Vec<UsageReport>) {
+    /// requests are, and not across a restart. It is in its owner's share of the table, as if the session were there. Who has given its name
+    /// to another session has forgotten this one, and would take it for that one's.
+    pub(crate) fn tell_after(
+        &mut self,
+        (seid, former): (Seid, &Former),
+        told: Told,
+        reports: Vec<UsageReport>,
+    ) {
         let Some((to, cp_seid, old_cp_f_seid)) = told else { return };
+        if self.is_given_anew(seid, former) {
+            self.counters.reports_held_back += 1;
+            let text = format!("the last usage of session {seid} is not told: another one has its name");
+            return self.note(Level::Warning, text);
+        }
         let request = SessionReportRequest { old_cp_f_seid, ..of_usage(reports) };
-        let purpose = Purpose::After(seid, owner.to_owned());
+        let purpose = Purpose::After(seid, former.clone());
         if !self.ask(to, purpose, |sequence| Message::session(cp_seid, sequence, request)) {
             self.counters.reports_held_back += 1;
             let text = format!("the last usage of session {seid} is more than there is room to tell at once");
@@ -126,7 +135,8 @@ impl Node {
     /// The last counts are in this answer and nowhere else: as long as it may be asked for again, it outlives the
     /// process in the place of the session.
     fn keep_answer(&mut self, record: SessionRecord, asked: &Asked, bytes: &[u8]) {
-        let answer = Some(Box::new(answer_record(asked, bytes)));
+        let answer =
+            Some(self.answer_record((asked, bytes), AnswerKind::Whole, (record.seid, record.cp_f_seid.seid)));
         let usage = UsageRecord { answer, is_over: true, ..UsageRecord::default() };
         if self.over.len() >= self.config.limits.answers {
             let oldest = self.over.pop_front().map(|(_, seid)| Output::EraseSession(seid));
@@ -214,4 +224,9 @@ impl Node {
         all.extend(self.sessions.pending().into_iter().filter(is_its));
         all.into_iter().for_each(|seid| self.drop_session_by(seid, Cause::NoEstablishedPfcpAssociation));
     }
+}
+
+/// How it is known once it is gone.
+pub(crate) fn former(record: &SessionRecord) -> Former {
+    Former { owner: record.owner.clone(), name: record.cp_f_seid }
 }

@@ -68,6 +68,7 @@ impl Node {
             charging.map(|charging| offline::opened(&record, request, (charging, self.clock())));
         let old = self.replaced(&way, &record);
         old.iter().for_each(|old| self.give_way(*old, asked));
+        self.is_named(cp_f_seid);
         self.sessions.insert(Session::new(record));
         self.order(seid, asked, Work::Establish(taken, old));
         Ok(())
@@ -93,16 +94,11 @@ impl Node {
     ) -> SessionEstablishmentResponse {
         let Pressure { load, overload } = self.pressure(asked.key.from.ip());
         SessionEstablishmentResponse {
-            node_id: self.config.node_id.clone(),
-            cause: Cause::RequestAccepted,
-            offending_ie: None,
-            up_f_seid: Some(FSeid { seid: seid.0, ipv4: self.config.ipv4, ipv6: self.config.ipv6 }),
             created_pdrs: taken.created_pdrs.clone(),
             created_traffic_endpoints: taken.created_endpoints.clone(),
             load,
             overload,
-            failed_rule_id: None,
-            carried: vec![],
+            ..self.promised(seid)
         }
     }
 }

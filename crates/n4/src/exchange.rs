@@ -8,6 +8,7 @@ use crate::refusal::{self, Identity, Procedure, Refusal};
 use crate::support;
 use pfcp::{Body, Cause, Header, Message};
 use rules::{PdrId, Seid};
+use session::CpFSeid;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
@@ -41,6 +42,16 @@ pub(crate) struct Asking {
     pub(crate) owner: Option<String>,
 }
 
+impl Asking {
+    /// Whether a response with this SEID may be to it. The SEID of a response is the receiver's, so ours, or 0 where the sender does not
+    /// know (TS 29.244 7.2.2.4.2). Some control planes of SD-Core echo that of the request, which is their own name for the session.
+    fn may_be_answered_with(&self, seid: Option<u64>) -> bool {
+        let Some(session) = self.purpose.session() else { return true };
+        let is_echo = |seid| pfcp::peek(&self.bytes).and_then(|header| header.seid) == Some(seid);
+        seid.is_none_or(|seid| seid == 0 || seid == session.0 || is_echo(seid))
+    }
+}
+
 /// What a request of ours is for.
 #[derive(Clone, Debug)]
 pub(crate) enum Purpose {
@@ -57,13 +68,28 @@ pub(crate) enum Purpose {
     /// To report about a session, once.
     Report(Seid),
     /// To tell the owner of one that is gone what was yet to be told.
-    After(Seid, String),
+    After(Seid, Former),
     /// To report what it used.
     Usage(Seid),
     /// To report that its user is silent, so many times.
     Silence(Seid, u8),
     /// To report packets kept by these rules of it.
     Paging(Seid, Vec<PdrId>),
+}
+
+/// A session that is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Former {
+    pub(crate) owner: String,
+    /// What it was called there.
+    pub(crate) name: CpFSeid,
+}
+
+/// What a request must not outlive: a session that is there, or that the name of one that is gone is nobody else's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    Session(Seid),
+    Former(CpFSeid),
 }
 
 impl Purpose {
@@ -94,6 +120,14 @@ impl Purpose {
         }
     }
 
+    pub(crate) const fn subject(&self) -> Option<Subject> {
+        match (self, self.session()) {
+            (Self::After(_, former), _) => Some(Subject::Former(former.name)),
+            (_, Some(seid)) => Some(Subject::Session(seid)),
+            _ => None,
+        }
+    }
+
     /// The session it is about.
     pub(crate) const fn session(&self) -> Option<Seid> {
         match self {
@@ -115,8 +149,8 @@ impl Purpose {
 pub(crate) const VERSION_NOT_SUPPORTED: u8 = 11;
 
 impl Node {
-    pub(crate) fn response(&mut self, from: SocketAddr, sequence: u32, body: &Body) {
-        let Some(asking) = self.answered(from, sequence, body.message_type()) else {
+    pub(crate) fn response(&mut self, from: SocketAddr, (sequence, seid): (u32, Option<u64>), body: &Body) {
+        let Some(asking) = self.answered(from, (sequence, seid), body.message_type()) else {
             self.counters.unexpected += 1;
             return;
         };
@@ -150,15 +184,21 @@ impl Node {
     }
 
     /// The request a response is to, which is then over.
-    fn answered(&mut self, from: SocketAddr, sequence: u32, message_type: u8) -> Option<Asking> {
-        let asking = self.requests.get(sequence).filter(|asking| asking.to.ip() == from.ip())?;
+    fn answered(
+        &mut self,
+        from: SocketAddr,
+        (sequence, seid): (u32, Option<u64>),
+        message_type: u8,
+    ) -> Option<Asking> {
+        let is_it = |asking: &&Asking| asking.to.ip() == from.ip() && asking.may_be_answered_with(seid);
+        let asking = self.requests.get(sequence).filter(is_it)?;
         let types = [asking.purpose.response_type(), VERSION_NOT_SUPPORTED];
         if types.contains(&message_type) { self.requests.finish(sequence) } else { None }
     }
 
     /// A response that cannot be read ends its request all the same (TS 29.244 7.6.1).
     pub(crate) fn bad_response(&mut self, from: SocketAddr, header: &Header) {
-        match self.answered(from, header.sequence, header.message_type) {
+        match self.answered(from, (header.sequence, header.seid), header.message_type) {
             Some(Asking { purpose: Purpose::NodeReport(node_id), .. }) => {
                 self.news_told(&node_id, header.sequence);
             }
@@ -200,19 +240,19 @@ impl Node {
         if !self.config.allows(to.ip()) {
             return false;
         }
-        self.sequence = (self.sequence + 1) % SEQUENCES;
-        let bytes = pfcp::encode(&with(self.sequence));
+        let sequence = self.new_sequence();
+        let bytes = pfcp::encode(&with(sequence));
         let of_session = || Some(self.sessions.get(purpose.session()?)?.record.owner.clone());
         let owner = match &purpose {
-            Purpose::After(_, owner) => Some(owner.clone()),
+            Purpose::After(_, former) => Some(former.owner.clone()),
             _ => of_session(),
         };
         let asking = Asking { to, bytes: bytes.clone(), purpose, owner };
         let reporting = usage_of(&asking.purpose);
-        let is_room = self.requests.start(self.sequence, asking, self.now);
+        let is_room = self.requests.start(sequence, asking, self.now);
         if is_room {
             let session = reporting.and_then(|seid| self.sessions.get_mut(seid));
-            session.into_iter().for_each(|session| session.reporting = Some(self.sequence));
+            session.into_iter().for_each(|session| session.reporting = Some(sequence));
             self.send_bytes(to, bytes);
         }
         is_room

@@ -20,7 +20,8 @@ impl Node {
             &Message { priority: asked.priority, ..Message::node(asked.key.sequence, response) },
         );
         if let Some(node_id) = self.peers.alone_at(asked.key.from) {
-            self.learn_recovery_time_stamp(&node_id, request.recovery_time_stamp, asked.key.from);
+            let (from, first) = (asked.key.from, Some(asked.key.sequence));
+            self.learn_recovery_time_stamp(&node_id, request.recovery_time_stamp, (from, first));
         }
     }
 
@@ -43,7 +44,7 @@ impl Node {
         }
         self.heartbeat_is_over(node_id, true);
         if self.peers.alone_at(to).is_some_and(|alone| alone == node_id) {
-            self.learn_recovery_time_stamp(node_id, response.recovery_time_stamp, to);
+            self.learn_recovery_time_stamp(node_id, response.recovery_time_stamp, (to, None));
         }
     }
 
@@ -90,7 +91,12 @@ impl Node {
     /// A later stamp than before: it restarted. An earlier one is of a heartbeat that was overtaken. Which sessions it retains it
     /// says when it associates, which comes behind: that is waited for. New ones it makes meanwhile find the others stale. Where it waits
     /// to associate with that stamp there is nothing to learn.
-    fn learn_recovery_time_stamp(&mut self, node_id: &str, received: u32, from: SocketAddr) {
+    fn learn_recovery_time_stamp(
+        &mut self,
+        node_id: &str,
+        received: u32,
+        (from, first): (SocketAddr, Option<u32>),
+    ) {
         let is_associating = self.endings.know(node_id, received);
         let Some(association) = self.peers.get_mut(node_id) else { return };
         let known = association.restarted.map_or(association.record.recovery_time_stamp, |(stamp, _)| stamp);
@@ -100,7 +106,7 @@ impl Node {
         let until = association.restarted.map_or(self.now + RESTART_PATIENCE, |(_, until)| until);
         let is_first = association.restarted.replace((received, until)).is_none();
         if is_first {
-            self.begins_anew(node_id, from);
+            self.begins_anew(node_id, (from, first));
         }
     }
 

@@ -4,6 +4,7 @@
 //! reports behind the answer to a deletion (ARDR, TS 29.244 5.2.2.3.1) is told how many come, waits for them, and gets them, if only to hear that
 //! there is nothing more. Others may have forgotten the session, and only hear of it where something was used.
 
+use crate::deletion::former;
 use crate::node::Node;
 use crate::usage;
 use dplink::UsageCounts;
@@ -70,7 +71,7 @@ impl Node {
             self.counters.usage_reports += reports.len() as u64;
             let further = usage::split(&mut reports, true);
             let all = std::iter::once(reports).chain(further);
-            all.for_each(|reports| self.tell_after((seid, &record.owner), told, reports));
+            all.for_each(|reports| self.tell_after((seid, &former(&record)), told, reports));
         }
         true
     }

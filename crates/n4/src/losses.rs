@@ -4,6 +4,7 @@
 //! for such a session does not find it.
 
 use crate::asking::Telling;
+use crate::deletion::former;
 use crate::exchange::Purpose;
 use crate::interface::{Level, Output};
 use crate::metering::of_usage;
@@ -141,6 +142,7 @@ impl Node {
             if let Some(untold) = self.losses.untold.get_mut(owner) {
                 untold.remove(&seid);
             }
+            self.is_told_after(seid);
             self.drop_session(seid);
             self.sessions.rest(self.wall_ms());
         }
@@ -158,12 +160,14 @@ impl Node {
         if usage_reports.is_empty() {
             return Telling::UnderWay;
         }
-        let (owner, told) = (&record.owner, self.looks_after(seid));
+        let (former, told) = (former(&record), self.looks_after(seid));
         let further = usage::split(&mut usage_reports, true);
-        let telling = self.tell_owner(seid, Purpose::Report(seid), of_usage(usage_reports));
+        // It goes on when the session is gone.
+        let purpose = Purpose::After(seid, former.clone());
+        let telling = self.tell_owner(seid, purpose, of_usage(usage_reports));
         if telling == Telling::UnderWay {
             self.counters.usage_reports += count;
-            further.into_iter().for_each(|reports| self.tell_after((seid, owner), told, reports));
+            further.into_iter().for_each(|reports| self.tell_after((seid, &former), told, reports));
         }
         telling
     }

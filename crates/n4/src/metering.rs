@@ -1,7 +1,7 @@
 //! Usage between the data plane, the session's record and the control plane. What decides is in `usage`.
 
 use crate::asking::Telling;
-use crate::exchange::{Key, Purpose};
+use crate::exchange::{Purpose, Subject};
 use crate::interface::{Level, Output};
 use crate::node::Node;
 use crate::offline::{self, Looked};
@@ -37,6 +37,8 @@ impl Node {
             self.timers.remove(&(at, seid));
         }
         self.requests.forget(&session.record.owner, seid);
+        // Its name may be another's next, for whom what comes again would be taken. What a deletion is answered with is told there.
+        self.requests.finish_all(Subject::Session(seid));
     }
 
     pub(crate) fn attend_due(&mut self) {
@@ -332,14 +334,6 @@ impl Node {
             session.save();
             self.out.push(Output::Put(put));
         }
-    }
-
-    /// A request whose answer told of usage may come again after a restart: it gets the same answer.
-    pub(crate) fn restore_answer(&mut self, record: &SessionRecord) {
-        let Some(answer) = &record.usage.answer else { return };
-        let key = Key { from: answer.to, sequence: answer.sequence, digest: answer.digest };
-        self.answers.begin(key, self.now);
-        self.answers.answer(&key, answer.bytes.clone());
     }
 }
 

@@ -6,7 +6,7 @@ mod restoration;
 use crate::asking::Requests;
 use crate::config::{Config, Limits};
 use crate::ending::Endings;
-use crate::exchange::{Key, SEQUENCES};
+use crate::exchange::Key;
 use crate::few_lines::FewLines;
 use crate::interface::{Counters, Input, Output, Start};
 use crate::late::Lates;
@@ -21,6 +21,7 @@ use crate::registry::Sessions;
 use crate::report::Reports;
 use crate::resync::Refreshing;
 use crate::room::{Going, Stale};
+use crate::sequences::Sequences;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
 use machine::{AnswerCache, AnswerLimits, Clock, Overdue, Time};
@@ -42,8 +43,7 @@ pub struct Node {
     pub(crate) reports: Reports,
     pub(crate) answers: AnswerCache<Key>,
     pub(crate) requests: Requests,
-    /// Of our last request.
-    pub(crate) sequence: u32,
+    pub(crate) sequences: Sequences,
     /// Of requests the data plane works on, in order; some may be done already.
     pub(crate) deadlines: VecDeque<(Time, Seid, u64)>,
     /// When the data plane confirmed anything last.
@@ -124,7 +124,7 @@ impl Node {
             answers: AnswerCache::new(answer_limits(&config)),
             requests: Requests::new((config.t1, config.n1), limits.requests, limits.peers),
             // Peers may remember the requests of our former life by their numbers.
-            sequence: (since_1900_ms / 64) as u32 % SEQUENCES,
+            sequences: Sequences::new(start.node.reserved_sequences, since_1900_ms),
             deadlines: VecDeque::new(),
             confirmed: None,
             over: VecDeque::new(),
@@ -175,6 +175,7 @@ impl Node {
             leaves_ms: self.peers.leaves().map(until_ms),
             clock_ahead_ms: self.clock_ahead_ms,
             reserved_seids: self.sessions.reserved(),
+            reserved_sequences: Some(self.sequences.reserved()),
         }));
     }
 
@@ -284,7 +285,7 @@ impl Node {
     fn tick(&mut self) {
         for overdue in self.requests.overdue(self.now) {
             match overdue {
-                Overdue::Resend(asking) => self.send_bytes(asking.to, asking.bytes),
+                Overdue::Resend(asking) => self.resend(asking),
                 Overdue::GaveUp(sequence, asking) => {
                     self.next_stand_in(&asking);
                     self.tell_elsewhere(&asking);

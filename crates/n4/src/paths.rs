@@ -277,10 +277,10 @@ impl Node {
             let purpose = Purpose::NodeReport(node_id.to_owned());
             let is_sent = self.ask(address, purpose, |sequence| Message::node(sequence, request));
             let Some(news) = self.path_news.get_mut(node_id) else { return };
-            news.under_way.insert(self.sequence, (peers, what));
+            news.under_way.insert(self.sequences.last(), (peers, what));
             if !is_sent {
                 self.counters.reports_held_back += 1;
-                return news.take_back(self.sequence);
+                return news.take_back(self.sequences.last());
             }
         }
     }

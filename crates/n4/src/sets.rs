@@ -263,6 +263,7 @@ impl Node {
     /// What is under way must not forget it.
     fn belongs_to(&mut self, seid: Seid, owner: String, cp_f_seid: CpFSeid) {
         let era = self.era(&owner);
+        self.is_named(cp_f_seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let record = SessionRecord { owner, cp_f_seid, era, ..session.record.clone() };
         let next = session.pending.as_mut().and_then(|pending| pending.next());

@@ -17,6 +17,6 @@ pub use record::{
 };
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{
-    AnswerRecord, Counts, Inactivity, MacRecord, Monitored, StartRecord, ToldMacs, UrrUsage, UsageRecord,
-    Used,
+    AnswerKind, AnswerRecord, Counts, Inactivity, MacRecord, Monitored, StartRecord, ToldMacs, UrrUsage,
+    UsageRecord, Used,
 };

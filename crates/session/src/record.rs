@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 /// The control plane's name for a session (TS 29.244 8.2.37).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CpFSeid {
     /// Unique at that address; goes into the header of everything we send about the session.
     pub seid: u64,
@@ -214,4 +214,6 @@ pub struct NodeRecord {
     pub clock_ahead_ms: i64,
     /// Lower halves of our SEIDs up to this one may have been given out under this time stamp.
     pub reserved_seids: u32,
+    /// Numbers of our own requests up to this one may have been given out (TS 29.244 7.2.2.2); `None` where nothing is known of that.
+    pub reserved_sequences: Option<u32>,
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 /// Of the records' encoding. A store of another format is set aside, not guessed at.
-const FORMAT: [u8; 1] = [26];
+const FORMAT: [u8; 1] = [27];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";

@@ -214,7 +214,18 @@ pub struct StartRecord {
     pub is_told: bool,
 }
 
-/// An answer that must not be worked out again: it told of usage.
+/// Of which kind an answer is that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AnswerKind {
+    /// Nothing of it is known otherwise.
+    Whole,
+    /// An establishment was accepted.
+    Established,
+    /// A modification was accepted.
+    Modified,
+}
+
+/// The answer to the request that changed a session last, or ended it: carried out again, the request would do something else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerRecord {
     /// Who asked.
@@ -223,8 +234,14 @@ pub struct AnswerRecord {
     pub sequence: u32,
     /// Of the request's octets.
     pub digest: u64,
-    /// The answer's octets.
-    pub bytes: Vec<u8>,
+    /// When it was answered.
+    pub at_ms: u64,
+    /// The message priority of both.
+    pub priority: Option<u8>,
+    /// What the octets follow.
+    pub kind: AnswerKind,
+    /// The answer's octets behind what its kind always says.
+    pub octets: Vec<u8>,
 }
 
 /// All of a session's usage.
@@ -244,7 +261,7 @@ pub struct UsageRecord {
     pub unconfirmed: Option<Vec<u8>>,
     /// Reports that an answer had no room for, as they will be sent, one after the other once there is none unconfirmed.
     pub further: Vec<Vec<u8>>,
-    /// The last answer that told of usage.
+    /// The last answer that told of a change or of the end.
     pub answer: Option<Box<AnswerRecord>>,
     /// The session is over: nothing is left of it but that answer.
     pub is_over: bool,

@@ -71,7 +71,13 @@ impl Lab {
         let silence = config.ports.iter().map(|_| Silence).collect();
         let (engine, worker) = dataplane::connect(&config, silence, || 0).unwrap();
         let start = Start::new(
-            NodeRecord { recovery_time_stamp: 1, leaves_ms: None, clock_ahead_ms: 0, reserved_seids: 0 },
+            NodeRecord {
+                recovery_time_stamp: 1,
+                leaves_ms: None,
+                clock_ahead_ms: 0,
+                reserved_seids: 0,
+                reserved_sequences: None,
+            },
             4_000_000_000_000,
         );
         let node = Node::new(cpe::config(settings).unwrap(), start);

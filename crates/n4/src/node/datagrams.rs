@@ -31,7 +31,9 @@ impl Node {
         self.hear(asked.key.from);
         match &message.body {
             Body::HeartbeatRequest(request) => self.heartbeat(asked, request),
-            body if asked.procedure.is_none() => self.response(asked.key.from, message.sequence, body),
+            body if asked.procedure.is_none() => {
+                self.response(asked.key.from, (message.sequence, message.seid), body)
+            }
             _ => self.request(asked, message.seid.unwrap_or(0), &message.body),
         }
     }
@@ -46,6 +48,9 @@ impl Node {
                 Body::SessionEstablishmentRequest(request) => self.is_named_there(from.ip(), request),
                 _ => false,
             };
+        if let Body::AssociationSetupRequest(request) = body {
+            self.forget_void(asked, request);
+        }
         let seen = match is_known {
             true => self.answers.begin(asked.key, self.now),
             false => self.answers.seen(&asked.key),

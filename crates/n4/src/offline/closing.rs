@@ -237,7 +237,8 @@ impl Node {
         }
         let seid = record.seid;
         let until = self.now + self.config.apply_timeout;
-        let record = SessionRecord { usage: UsageRecord { is_over: true, ..record.usage }, ..record };
+        let usage = UsageRecord { is_over: true, answer: None, ..record.usage };
+        let record = SessionRecord { usage, ..record };
         self.out.push(saved(&record));
         self.leaving.insert(seid, Box::new(record));
         self.leaving_until.push_back((until, seid));

@@ -11,6 +11,7 @@
 
 mod addresses;
 mod advertised;
+mod again;
 mod allowed;
 mod applications;
 mod bad_input;
@@ -26,6 +27,7 @@ mod charging_records;
 mod clock;
 mod common;
 mod conversations;
+mod copies;
 mod deletion;
 mod dialects;
 mod ending;
@@ -63,6 +65,7 @@ mod omissions;
 mod online;
 mod oracle;
 mod orphans;
+mod outlived;
 mod overview;
 mod paging;
 mod peers;

@@ -140,8 +140,8 @@ fn a_silent_peer_keeps_its_sessions_and_is_asked_on() {
 #[test]
 fn a_peer_that_restarts_loses_its_sessions() {
     let restarts: [fn(&mut Lab); 3] = [
-        |lab| lab.tell(SMF, &Message::node(9, heartbeat(2))),
-        |lab| lab.tell(SMF, &Message::node(9, setup(SMF, 2))),
+        |lab| lab.tell(SMF, &Message::node(0, heartbeat(2))),
+        |lab| lab.tell(SMF, &Message::node(0, setup(SMF, 2))),
         |lab| {
             let asked = next_request(lab);
             lab.tell(SMF, &Message::node(asked, heartbeat_answer(2)));

@@ -105,6 +105,7 @@ fn what_was_applied_is_there_after_a_restart() {
         leaves_ms: Some(4_000_000_000_000),
         clock_ahead_ms: -7,
         reserved_seids: 9,
+        reserved_sequences: Some(9),
     };
     let changes = [
         Change::SaveNode(node),

@@ -39,7 +39,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(Header, &[u8]), ErrorKind> {
 }
 
 /// The header, though the rest may be cut short.
-pub(crate) fn peek(bytes: &[u8]) -> Option<Header> {
+pub fn peek(bytes: &[u8]) -> Option<Header> {
     Wire::unmarshal(bytes).ok().map(|wire| summary(&wire))
 }
 

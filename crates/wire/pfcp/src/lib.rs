@@ -20,7 +20,7 @@ mod value;
 
 pub use error::{DecodeError, ErrorKind};
 pub use fields::RawIe;
-pub use header::Header;
+pub use header::{Header, peek};
 pub use message::{
     ApplicationPfds, AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest,
     AssociationSetupResponse, AssociationUpdateRequest, AssociationUpdateResponse, Body, DownlinkDataReport,
