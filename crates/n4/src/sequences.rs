@@ -64,7 +64,7 @@ mod tests {
     fn a_process_begins_behind_what_the_one_before_had_reserved() {
         let mut first = Sequences::new(None, 64_000);
         assert_eq!((first.next(), first.reserved()), (1_001, 1_000 + BLOCK));
-        (1..BLOCK).for_each(|_| drop(first.next()));
+        assert_eq!((1..BLOCK).map(|_| first.next()).last(), Some(1_000 + BLOCK));
         assert_eq!((first.last, first.reserved()), (1_000 + BLOCK, 1_000 + BLOCK));
         assert_eq!((first.next(), first.reserved()), (1_001 + BLOCK, 1_000 + 2 * BLOCK));
         let mut next = Sequences::new(Some(first.reserved()), 64_000);

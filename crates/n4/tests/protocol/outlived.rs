@@ -37,7 +37,9 @@ fn told(lab: &mut Lab) -> Vec<u8> {
 fn nothing_is_told_of_a_session_that_is_over() {
     let ends: [fn(&mut Lab, Seid); 4] = [
         |lab, session| drop(lab.delete(session)),
-        |lab, _| drop(lab.establish(smf::establishment(77))),
+        |lab, _| {
+            lab.establish(smf::establishment(77));
+        },
         |lab, _| drop(lab.ask(SMF, &Message::node(0x1_0000, smf::setup(SMF, 2)))),
         |lab, _| {
             let request = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
