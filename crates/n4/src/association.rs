@@ -251,11 +251,15 @@ impl Node {
             self.begins_anew(&node_id, (from, asked.map(|asked| asked.key.sequence)));
         }
         self.note(Level::Info, format!("associated with {node_id} at {}", record.address));
-        let ends = self.peers.get(&node_id).and_then(|association| association.ends);
+        let old = self.peers.get(&node_id);
+        let (is_new, ends) = (old.is_none(), old.and_then(|association| association.ends));
         record.ending_sets = self.endings.sets_of(&node_id);
         self.peers.insert(record.clone(), (Some(self.now), self.now + self.config.heartbeat_interval));
         self.out.push(Output::SaveAssociation(record));
         if let Some(asked) = asked {
+            if is_new {
+                self.begins(&node_id, &asked);
+            }
             let is_retained = retained.is_some_and(|retained| self.has_retained(&node_id, &retained));
             self.accept_setup(&asked, is_retained);
         }

@@ -1,7 +1,7 @@
 //! What a former life of a control plane was answered. One that begins anew may count its requests anew, and ask the same again: what
 //! was answered then is not for it. But datagrams of its former life may still be on their way, and must not be carried out in the new
 //! one. So answers are forgotten only to requests whose numbers it may come to: those behind the number it begins with. Set-ups tell
-//! their lives by their time stamps, so that an octet-identical one is a copy. So is taken a release, which ends whatever there is.
+//! their lives by their time stamps, so that an octet-identical one is a copy.
 
 use crate::exchange::{Asked, Key, SEQUENCES};
 use crate::interface::Level;
@@ -10,8 +10,8 @@ use machine::Seen;
 use pfcp::{AssociationSetupRequest, Body};
 use std::net::SocketAddr;
 
-/// Of the responses to a set-up and to a release of an association (TS 29.244 table 7.3-1).
-const LASTING: [u8; 2] = [6, 10];
+/// Of the response to a set-up of an association (TS 29.244 table 7.3-1).
+const SETUP_RESPONSE: u8 = 6;
 
 impl Node {
     /// What it told of applications is forgotten, as are its requests, the one at hand, too. `first` is the number of the first that is
@@ -20,6 +20,12 @@ impl Node {
         self.note(Level::Warning, format!("{node_id} has restarted"));
         self.drop_pfds_of(node_id);
         self.forget_requests(node_id, from, |key| first.is_none_or(|first| is_behind(key.sequence, first)));
+    }
+
+    /// One that associates where it had no association counts anew, too: what ended the last one may end this one.
+    pub(super) fn begins(&mut self, node_id: &str, asked: &Asked) {
+        let Key { from, sequence: first, .. } = asked.key;
+        self.forget_requests(node_id, from, |key| is_behind(key.sequence, first));
     }
 
     /// Whoever associates after the end of an association may count its requests anew, and say the same as it did: what that was
@@ -40,8 +46,7 @@ impl Node {
         let associating = self.endings.associating();
         let is_its = |key: &Key| if is_alone { key.from.ip() == address } else { key.from == from };
         let lasts = |answer: Option<&[u8]>| {
-            let message_type = answer.and_then(pfcp::peek).map(|header| header.message_type);
-            message_type.is_some_and(|message_type| LASTING.contains(&message_type))
+            answer.and_then(pfcp::peek).is_some_and(|header| header.message_type == SETUP_RESPONSE)
         };
         self.answers.forget_all(|key, answer| {
             is_its(key) && may_come(key) && !associating.contains(key) && !lasts(answer)

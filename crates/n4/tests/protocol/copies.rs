@@ -69,6 +69,19 @@ fn a_release_of_a_former_life_does_not_end_the_new_one() {
     assert!(lab.in_force.is_empty() && lab.associations.is_empty());
 }
 
+/// One that counts from 1 in each life, and is there for a short time each.
+#[test]
+fn a_release_ends_each_life_that_says_it_by_the_same_number() {
+    let mut lab = Lab::new(crate::common::config());
+    for stamp in [100, 103, 106] {
+        accepted(&mut lab, &set_up(1, stamp));
+        assert_eq!(lab.associations.len(), 1);
+        established(&mut lab, &Message::session(0, 2, establishment(77)));
+        accepted(&mut lab, &release(3));
+        assert!(lab.in_force.is_empty() && lab.associations.is_empty(), "{stamp}");
+    }
+}
+
 #[test]
 fn an_establishment_of_a_former_life_replaces_nothing_of_the_new_one() {
     let mut lab = Lab::new(crate::common::config());
