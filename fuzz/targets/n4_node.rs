@@ -48,7 +48,13 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0, reserved_seids: 0 };
+        let node = NodeRecord {
+            recovery_time_stamp: STAMP,
+            leaves_ms: None,
+            clock_ahead_ms: 0,
+            reserved_seids: 0,
+            reserved_sequences: None,
+        };
         let start = Start::new(node, SINCE_1900_MS);
         let node = Node::new(config(), start);
         let (sessions, asked) = (VecDeque::new(), HashMap::new());
@@ -119,7 +125,8 @@ impl World {
     fn happen(&mut self) {
         let Some(session) = self.sessions.front().copied() else { return };
         let counts = vec![UsageCounts { urr: UrrId(1), uplink_bytes: 1_000, ..UsageCounts::default() }];
-        let interim = Notice::InterimUsage { counts: counts.iter().map(|counts| (session, *counts)).collect() };
+        let interim =
+            Notice::InterimUsage { counts: counts.iter().map(|counts| (session, *counts)).collect() };
         let usage = Notice::Usage { session, cause: UsageCause::VolumeThreshold, counts };
         let packet = Event::DownlinkData { session, pdr: PdrId(2), qfi: Qfi::new(9), traffic_class: 0 };
         let peer = [10, 30, 0, 1].into();

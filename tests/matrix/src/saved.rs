@@ -24,6 +24,8 @@ pub struct Saved {
     pub(crate) leaves_ms: Option<u64>,
     /// Up to which names of sessions are reserved.
     pub(crate) reserved_seids: u32,
+    /// Up to which numbers of our requests are.
+    pub(crate) reserved_sequences: Option<u32>,
     /// GTP-U peers that do not answer.
     pub paths: BTreeSet<PathRecord>,
     /// What names of predefined rules stood for when the data plane had been told.
@@ -42,6 +44,7 @@ impl Saved {
             Output::EraseSession(seid) => drop(self.sessions.remove(&seid)),
             Output::SaveNode(record) => {
                 (self.leaves_ms, self.reserved_seids) = (record.leaves_ms, record.reserved_seids);
+                self.reserved_sequences = record.reserved_sequences;
             }
             Output::SaveAssociation(record) => {
                 drop(self.associations.insert(record.node_id.clone(), record));
@@ -67,6 +70,7 @@ impl Saved {
                 // The clock of these tests is always right.
                 clock_ahead_ms: 0,
                 reserved_seids: self.reserved_seids,
+                reserved_sequences: self.reserved_sequences,
             },
             associations: self.associations.values().cloned().collect(),
             forgotten: vec![],
