@@ -193,23 +193,23 @@ pub fn write_upf_ethernet(dir: &Path) -> Result<PathBuf> {
 /// Where the example lacks what must change, or a file cannot be written.
 pub fn write_upf_memif(dir: &Path) -> Result<(PathBuf, PathBuf)> {
     let socket = dir.join("memif.sock");
-    let port = |role, address| {
+    let port = |role, (side, address)| {
         format!(
             "\n[[dpe.port]]\nname = \"shared\"\ndevice = \"net_memif0,role={role},socket={},socket-abstract=no\"\n\
-             interface = \"core\"\naddress = \"{address}/24\"\n",
+             interface = \"{side}\"\naddress = \"{address}/24\"\n",
             socket.display()
         )
     };
     let config = write_upf(dir, Driver::AfPacket)?;
-    let text = fs::read_to_string(&config)? + &port("client", "10.60.0.2");
+    let text = fs::read_to_string(&config)? + &port("client", ("core", "10.60.0.2"));
     let other = dir.join("other");
     fs::create_dir_all(&other)?;
     let place = other.display();
     let base = format!(
-        "[node]\nid = \"10.60.0.1\"\nrun_dir = \"{place}\"\nstate_dir = \"{place}\"\n\n[n4]\nlisten = \"127.0.0.1:8805\"\n\n\
-         [dpe]\nmemory_mb = 16\nhuge_pages = \"never\"\nidle = \"sleep\"\nsessions = 100\nflows = 2048\n"
+        "[node]\nid = \"10.60.0.1\"\nrun_dir = \"/run/other\"\nstate_dir = \"{place}\"\n\n[n4]\nlisten = \"127.0.0.1:8805\"\n\n\
+         [dpe]\nmemory_mb = 32\nhuge_pages = \"never\"\nidle = \"sleep\"\nsessions = 100\nflows = 2048\n"
     );
-    let server = write(&other, "upf.toml", &(base + &port("server", "10.60.0.1")))?;
+    let server = write(&other, "upf.toml", &(base + &port("server", ("access", "10.60.0.1"))))?;
     Ok((write(dir, "upf.toml", &text)?, server))
 }
 
