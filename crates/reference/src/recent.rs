@@ -12,16 +12,11 @@ const APART_NS: u64 = SECOND_NS / 32;
 /// Bytes in a second beyond which nothing is caught up.
 const SECOND_MAX: u64 = 1 << 30;
 
-/// Bytes since a silence from which on nobody knows how many there were.
-const COUNTED_MAX: u64 = 1 << 31;
-
 /// What one meter passed one way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
     /// Bytes so far.
     passed: i128,
-    /// Of these, those since nothing had passed for a second.
-    since_silence: u64,
     /// When somebody looked, and what had passed at most by then, since the meter was there; below 0, what may have before.
     notes: Vec<(u64, i128)>,
     /// The limit by which the notes were made.
@@ -29,12 +24,7 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// Bytes pass, and those before them would have left so many units of 1/256 ns ago.
-    pub(crate) const fn charge(&mut self, bytes: u64, idle: u64) {
-        if idle >= SECOND_NS * UNITS_PER_NS {
-            self.since_silence = 0;
-        }
-        self.since_silence += bytes;
+    pub(crate) const fn charge(&mut self, bytes: u64) {
         self.passed += bytes as i128;
     }
 
@@ -68,8 +58,7 @@ impl Recent {
         self.notes.push((now_ns, self.passed));
     }
 
-    /// Nobody has looked for a while: what has passed since, passed as late as it can have, and was no more than since the last silence
-    /// of a second.
+    /// Nobody has looked for a while: what has passed since, passed as late as it can have.
     fn fill(&mut self, ahead: u64, now_ns: u64) {
         let last = self.notes.last().copied();
         let (part, ahead) =
@@ -80,8 +69,7 @@ impl Recent {
             match last {
                 Some((before, _)) if at <= before => {}
                 Some((_, passed)) => self.notes.push((at, self.passed - at_most.min(self.passed - passed))),
-                None if self.since_silence >= COUNTED_MAX => self.notes.push((at, self.passed - at_most)),
-                None => self.notes.push((at, self.passed - at_most.min(self.since_silence.into()))),
+                None => self.notes.push((at, self.passed - at_most)),
             }
         }
     }

@@ -28,14 +28,10 @@ impl Moment {
 pub(crate) struct Pace {
     /// In [`PARTS`] of a nanosecond.
     due: u64,
-    /// Bytes that passed since nothing had for a second, for who wants to know how many did between two looks: it runs over at
-    /// [`Pace::MANY`], which it then has until the next such silence.
+    /// Bytes that passed, for who wants to know how many did between two looks; it runs over.
     passed: u32,
     cost: Cost,
 }
-
-/// Nothing passed in the second before a packet that finds the packets before it done with so long ago, in [`PARTS`] of a nanosecond.
-const SILENCE: u64 = 1_000_000_000 * PARTS;
 
 impl Pace {
     /// No limit, nothing used.
@@ -55,21 +51,9 @@ impl Pace {
         self.cost.kbps()
     }
 
-    const MANY: u32 = 1 << 31;
-
-    /// Bytes that passed since then, of a number that an earlier [`Pace::passed`] gave, if that was in the same second.
-    pub(crate) const fn passed_since(self, earlier: u32) -> u32 {
-        self.passed.wrapping_sub(earlier) & !Self::MANY
-    }
-
-    /// A number for [`Pace::passed_since`].
+    /// Bytes that passed so far; it runs over.
     pub(crate) const fn passed(self) -> u32 {
-        self.passed & !Self::MANY
-    }
-
-    /// Bytes that passed since nothing had for a second; `None` of too many to be counted.
-    pub(crate) const fn since_silence(self) -> Option<u32> {
-        if self.passed & Self::MANY == 0 { Some(self.passed) } else { None }
+        self.passed
     }
 
     /// Bytes that the rate lets pass in a time.
@@ -135,9 +119,8 @@ impl Pace {
 
     #[inline(always)]
     fn put_off(&mut self, moment: Moment, bytes: u32) {
-        let before = if moment.now.saturating_sub(self.due) >= SILENCE { 0 } else { self.passed };
-        self.passed = (before & !Self::MANY).wrapping_add(bytes) | before & Self::MANY;
         self.due = self.due.max(moment.now).saturating_add(self.cost.of(bytes));
+        self.passed = self.passed.wrapping_add(bytes);
     }
 }
 

@@ -94,16 +94,16 @@ impl Past {
     }
 
     /// Marks of a time in which nobody looked, since `last`, or since for ever: as if what has passed had passed as late as it
-    /// may, by the rate, and as far ahead of it as the pace is. More than has passed since the last silence of a second has not.
+    /// may, by the rate, and as far ahead of it as the pace is.
     fn fill(&mut self, last: Option<Mark>, (now_ns, ahead): (u64, u64), pace: Pace) {
         let (part, ahead) = (pace.bytes_in(APART_NS) + 1, ahead.saturating_add(1));
-        let since_silence = pace.since_silence().unwrap_or(u32::MAX);
-        let most = last.map_or(since_silence, |last| pace.passed_since(last.passed)).into();
+        let most = last.map_or(u64::MAX, |last| pace.passed().wrapping_sub(last.passed).into());
         for parts in (1..=PARTS).rev() {
             let at_ns = now_ns - parts * APART_NS;
             if last.is_none_or(|last| at_ns > last.at_ns) {
-                let passed = ahead.saturating_add(parts * part).min(most).min(2 * u64::from(SECOND_MAX) - 1);
-                self.push(Mark { at_ns, passed: pace.passed().wrapping_sub(passed as u32) });
+                let passed =
+                    ahead.saturating_add(parts * part).min(most).min(2 * u64::from(SECOND_MAX)) as u32;
+                self.push(Mark { at_ns, passed: pace.passed().wrapping_sub(passed) });
             }
         }
     }
@@ -118,7 +118,7 @@ impl Past {
     /// Whether less than a second's worth has passed since the last mark that is a second old.
     fn has_left(&self, now_ns: u64, pace: Pace) -> bool {
         let old = self.marks.front().filter(|mark| mark.at_ns + SECOND_NS <= now_ns);
-        old.is_some_and(|mark| pace.takes_at_most(SECOND_NS, pace.passed_since(mark.passed)))
+        old.is_some_and(|mark| pace.takes_at_most(SECOND_NS, pace.passed().wrapping_sub(mark.passed)))
     }
 }
 
@@ -291,15 +291,14 @@ mod tests {
 
     #[test]
     fn who_waits_for_200_ms_whenever_packets_are_lost_has_its_rate_all_the_same() {
-        for (pause_ns, least) in [(200 * MS, 90), (240 * MS, 80), (400 * MS, 60)] {
+        for (pause_ns, least) in [(200 * MS, 90), (240 * MS, 85), (400 * MS, 60)] {
             let passed = passed(silent_for(pause_ns));
             let behind = passed.partition_point(|at| *at < 4 * SECOND_NS);
             let seconds = (passed[passed.len() - 1] - passed[behind]) / MS;
             let bytes = (passed.len() - behind) as u64 * u64::from(BYTES);
             let percent = bytes * 100_000 / SECOND / seconds;
             assert!((least..=101).contains(&percent), "{percent} % with pauses of {pause_ns} ns");
-            let most = SECOND + SECOND * BURST_NS / SECOND_NS + u64::from(BYTES);
-            assert!(worst(&passed) <= most, "{}", worst(&passed));
+            assert!(worst(&passed) <= SECOND + u64::from(BYTES), "{}", worst(&passed));
         }
     }
 
@@ -313,28 +312,11 @@ mod tests {
         assert_eq!(with, without);
     }
 
-    /// A page after a pause: nobody looked, but nothing can have passed.
-    #[test]
-    fn who_was_silent_for_a_second_has_it_all_to_catch_up_on() {
-        let page = |at_ns: u64| (0..400).map(move |packet| at_ns + packet * 10_000);
-        assert!(passed(page(5 * SECOND_NS)).len() >= 250, "a session's first");
-        // Within its rate for as long as makes a second's worth, and nobody looks.
-        let steady = (0..3_000).map(|packet| SECOND_NS + packet * 2_000_000);
-        let over = SECOND_NS + 3_000 * 2_000_000;
-        for pause_ns in [1_010 * MS, 1_200 * MS, 60 * SECOND_NS] {
-            let passed = passed(steady.clone().chain(page(over + pause_ns)));
-            assert!(passed.len() >= 3_250, "{} after {pause_ns} ns", passed.len());
-            assert!(worst(&passed) <= SECOND + u64::from(BYTES), "{}", worst(&passed));
-        }
-        let early = passed(steady.chain(page(over + 500 * MS)));
-        assert!(early.len() < 3_100, "half a second may have been used up: {}", early.len());
-    }
-
     proptest! {
         /// However it comes: 10 ms are the burst, and one packet more is let in as long as there is anything left.
         #[test]
         fn no_second_has_more_than_the_rate_and_its_burst(
-            turns in vec((prop_oneof![0..700 * MS, 900 * MS..1_400 * MS], 1..600_u64, 0..2 * MS), 1..60),
+            turns in vec((0..700 * MS, 1..600_u64, 0..2 * MS), 1..60),
         ) {
             let mut now_ns = SECOND_NS;
             let times = turns.into_iter().flat_map(|(pause_ns, packets, gap_ns)| {
@@ -411,13 +393,10 @@ mod tests {
             (0..1_000).filter(|_| passes(recent, &mut pace, later)).count()
         };
         assert!((200..=221).contains(&count(&mut recent, used)));
-        // Of one that is forgotten, what has passed since it was silent is known all the same, and of one that never was, nothing.
-        let (mut recent, mut used) = (Recent::new(4, 250 * MS), pace(KBPS));
-        let steady = (0..3_000).map(|packet| SECOND_NS + packet * 1_000_000);
-        assert!(steady.clone().all(|now_ns| passes(&mut recent, &mut used, now_ns)));
+        let mut recent = Recent::new(4, 250 * MS);
+        let mut used = pace(KBPS);
+        while passes(&mut recent, &mut used, 2 * SECOND_NS) {}
         recent.forget(WAY);
-        let now_ns = SECOND_NS + 3_000 * 1_000_000;
-        let more = (0..1_000).filter(|_| passes(&mut recent, &mut used, now_ns)).count();
-        assert!(more <= 11, "{more}");
+        assert!(count(&mut recent, used) <= 11);
     }
 }
