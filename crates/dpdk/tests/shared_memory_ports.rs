@@ -34,7 +34,7 @@ fn memif_carries_what_packets_have_room_for() {
     let open = |n, role| Port::open(eal(), &config(n, role, 2_026), &pool).unwrap();
     let (mut a, mut b) = (open(2, "server"), open(3, "client"));
     exchange_long(&pool, [&mut a, &mut b], 14 + 2 * 4 + 2_026);
-    let error = Port::open(eal(), &config(4, "client", 2_027), &pool).unwrap_err();
+    let error = Port::open(eal(), &config(4, "client,id=1", 2_027), &pool).unwrap_err();
     assert!(error.to_string().ends_with(" to 2026 bytes do"), "{error}");
     close_memif(a, b);
     assert_eq!(pool.in_use(), 0);

@@ -204,7 +204,8 @@ mod tests {
                 return;
             }
             self.queue.retain(|other| other.0 < from || end(other) > to);
-            match self.queue.iter_mut().find(|other| other.0 < from && end(other) == from) {
+            // Of several that end there it may be another one that is prolonged, as the kernel's tree has grown: here the last.
+            match self.queue.iter_mut().rfind(|other| other.0 < from).filter(|other| end(other) == from) {
                 Some(other) => other.1.extend(data),
                 None => self.queue.push((from, data.to_vec())),
             }
