@@ -48,13 +48,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let node = NodeRecord {
-            recovery_time_stamp: STAMP,
-            leaves_ms: None,
-            clock_ahead_ms: 0,
-            reserved_seids: 0,
-            reserved_sequences: None,
-        };
+        let node = NodeRecord::new(STAMP);
         let start = Start::new(node, SINCE_1900_MS);
         let node = Node::new(config(), start);
         let (sessions, asked) = (VecDeque::new(), HashMap::new());

@@ -51,13 +51,7 @@ struct Stored {
 
 impl Stored {
     fn new() -> Self {
-        let node = NodeRecord {
-            recovery_time_stamp: STAMP,
-            leaves_ms: None,
-            clock_ahead_ms: 0,
-            reserved_seids: 0,
-            reserved_sequences: None,
-        };
+        let node = NodeRecord::new(STAMP);
         let start = Start::new(node, SINCE_1900_MS);
         Self { start, sessions: BTreeMap::new() }
     }

@@ -346,7 +346,7 @@ def enforcement():
 
     out = [("n6", Ether(dst=ROUTER, src=N6) / routed(up()))]
     first, second = f"{UP} classify far qer urr ip_output ethernet_output send:n6", "usual_input flow verdict"
-    case("qer/rate", "The second packet is 53 ms too early at 8 kbit/s, and 10 ms are allowed.",
+    case("qer/rate", "The second packet is 424 ms too early at 1 kbit/s, and 250 ms are allowed.",
          ("n3", up_frame(up(), 0x127, None), first, out), ("n3", up_frame(up(), 0x127, None), f"{second} far qer drop:rate_exceeded", []))
     back = [("n3", tunnelled(routed(down()), 0x227, None))]
     first = f"{DOWN} qer urr gtpu_encap ethernet_output send:n3"

@@ -49,13 +49,7 @@ impl Bench {
         let limits = Limits { sessions: SESSIONS as usize, ..Limits::default() };
         let portion = limits.portion;
         let config = Config { ue_pools, limits, ..common::config() };
-        let node = NodeRecord {
-            recovery_time_stamp: STAMP,
-            leaves_ms: None,
-            clock_ahead_ms: 0,
-            reserved_seids: 0,
-            reserved_sequences: None,
-        };
+        let node = NodeRecord::new(STAMP);
         let start = Start::new(node, SINCE_1900_MS);
         let node = Node::new(config, start);
         let mut bench = Self { node, now: Time::ZERO, saved: BTreeSet::new(), sequence: 0, portion };

@@ -127,11 +127,10 @@ impl Meter {
     pub(crate) fn charge(&mut self, load: Load, now_ns: u64) {
         let (kbps, packets) = self.limits(load.direction);
         let passed = if load.direction == Direction::Uplink { &mut self.uplink } else { &mut self.downlink };
-        if let Some(kbps) = kbps {
-            let now = now_ns.saturating_mul(UNITS_PER_NS);
-            passed.arrival = passed.arrival.max(now).saturating_add(cost(load.length, kbps));
-        }
-        passed.recent.charge(load.length);
+        let now = now_ns.saturating_mul(UNITS_PER_NS);
+        passed.recent.charge(load.length, now.saturating_sub(passed.arrival));
+        let takes = kbps.map_or(0, |kbps| cost(load.length, kbps));
+        passed.arrival = passed.arrival.max(now).saturating_add(takes);
         if let Some(rate) = packets {
             if now_ns >= passed.window_ends_ns {
                 passed.window_ends_ns = now_ns + u64::from(rate.window_s) * 1_000_000_000;

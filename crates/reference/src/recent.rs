@@ -1,5 +1,5 @@
 //! What a meter let pass within the last second, from the first packet on that was too far ahead of its rate. Such a packet passes
-//! all the same while a second's worth has not passed within the second before it.
+//! all the same while what passed within the second before it and half of what it is ahead are no more than a second's worth.
 //!
 //! How much had passed is written down when a packet is beyond its rate, so what is known of times between is a bound. Which one
 //! is fixed here, as the data plane must decide alike.
@@ -12,11 +12,16 @@ const APART_NS: u64 = SECOND_NS / 32;
 /// Bytes in a second beyond which nothing is caught up.
 const SECOND_MAX: u64 = 1 << 30;
 
+/// Bytes since a silence from which on nobody knows how many there were.
+const COUNTED_MAX: u64 = 1 << 31;
+
 /// What one meter passed one way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
     /// Bytes so far.
     passed: i128,
+    /// Of these, those since nothing had passed for a second.
+    since_silence: u64,
     /// When somebody looked, and what had passed at most by then, since the meter was there; below 0, what may have before.
     notes: Vec<(u64, i128)>,
     /// The limit by which the notes were made.
@@ -24,7 +29,12 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    pub(crate) const fn charge(&mut self, bytes: u64) {
+    /// Bytes pass, and those before them would have left so many units of 1/256 ns ago.
+    pub(crate) const fn charge(&mut self, bytes: u64, idle: u64) {
+        if idle >= SECOND_NS * UNITS_PER_NS {
+            self.since_silence = 0;
+        }
+        self.since_silence += bytes;
         self.passed += bytes as i128;
     }
 
@@ -43,7 +53,7 @@ impl Recent {
         let second_ago = self.notes.iter().rev().find(|(at, _)| at + SECOND_NS <= now_ns);
         second_ago.is_some_and(|(_, passed)| {
             let units = cost((self.passed - passed) as u64, kbps);
-            units <= SECOND_NS * UNITS_PER_NS
+            units + ahead / 2 <= SECOND_NS * UNITS_PER_NS
         })
     }
 
@@ -58,7 +68,8 @@ impl Recent {
         self.notes.push((now_ns, self.passed));
     }
 
-    /// Nobody has looked for a while: what has passed since, passed as late as it can have.
+    /// Nobody has looked for a while: what has passed since, passed as late as it can have, and was no more than since the last silence
+    /// of a second.
     fn fill(&mut self, ahead: u64, now_ns: u64) {
         let last = self.notes.last().copied();
         let (part, ahead) =
@@ -69,7 +80,8 @@ impl Recent {
             match last {
                 Some((before, _)) if at <= before => {}
                 Some((_, passed)) => self.notes.push((at, self.passed - at_most.min(self.passed - passed))),
-                None => self.notes.push((at, self.passed - at_most)),
+                None if self.since_silence >= COUNTED_MAX => self.notes.push((at, self.passed - at_most)),
+                None => self.notes.push((at, self.passed - at_most.min(self.since_silence.into()))),
             }
         }
     }

@@ -217,3 +217,16 @@ pub struct NodeRecord {
     /// Numbers of our own requests up to this one may have been given out (TS 29.244 7.2.2.2); `None` where nothing is known of that.
     pub reserved_sequences: Option<u32>,
 }
+
+impl NodeRecord {
+    /// Of a node that has given out nothing yet.
+    pub const fn new(recovery_time_stamp: u32) -> Self {
+        Self {
+            recovery_time_stamp,
+            leaves_ms: None,
+            clock_ahead_ms: 0,
+            reserved_seids: 0,
+            reserved_sequences: None,
+        }
+    }
+}

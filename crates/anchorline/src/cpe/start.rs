@@ -233,13 +233,7 @@ fn begin_elsewhere(
 fn forget(store: &Store, known: &mut Contents, recovery_time_stamp: u32) -> anyhow::Result<NodeRecord> {
     // Peers may know requests of ours by their numbers; where none are reserved, nothing is known of these.
     let reserved_sequences = known.node.and_then(|node| node.reserved_sequences);
-    let fresh = NodeRecord {
-        recovery_time_stamp,
-        leaves_ms: None,
-        clock_ahead_ms: 0,
-        reserved_seids: 0,
-        reserved_sequences,
-    };
+    let fresh = NodeRecord { reserved_sequences, ..NodeRecord::new(recovery_time_stamp) };
     let mut changes = vec![];
     let sessions = std::mem::take(&mut known.sessions);
     for mut record in sessions.iter().filter_map(|packed| packed.record().ok()) {

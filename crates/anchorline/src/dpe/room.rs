@@ -70,16 +70,7 @@ impl Lab {
             dataplane::Config { ports: ports(settings), limits: limits(settings), ..Default::default() };
         let silence = config.ports.iter().map(|_| Silence).collect();
         let (engine, worker) = dataplane::connect(&config, silence, || 0).unwrap();
-        let start = Start::new(
-            NodeRecord {
-                recovery_time_stamp: 1,
-                leaves_ms: None,
-                clock_ahead_ms: 0,
-                reserved_seids: 0,
-                reserved_sequences: None,
-            },
-            4_000_000_000_000,
-        );
+        let start = Start::new(NodeRecord::new(1), 4_000_000_000_000);
         let node = Node::new(cpe::config(settings).unwrap(), start);
         let mut lab = Self { node, engine, worker, asked: 0 };
         lab.command(Command::Hello { version: dplink::VERSION, role: dplink::Role::Control });

@@ -28,10 +28,14 @@ impl Moment {
 pub(crate) struct Pace {
     /// In [`PARTS`] of a nanosecond.
     due: u64,
-    /// Bytes that passed, for who wants to know how many did between two looks; it runs over.
+    /// Bytes that passed since nothing had for a second, for who wants to know how many did between two looks: it runs over at
+    /// [`Pace::MANY`], which it then has until the next such silence.
     passed: u32,
     cost: Cost,
 }
+
+/// Nothing passed in the second before a packet that finds the packets before it done with so long ago, in [`PARTS`] of a nanosecond.
+const SILENCE: u64 = 1_000_000_000 * PARTS;
 
 impl Pace {
     /// No limit, nothing used.
@@ -51,9 +55,21 @@ impl Pace {
         self.cost.kbps()
     }
 
-    /// Bytes that passed so far; it runs over.
+    const MANY: u32 = 1 << 31;
+
+    /// Bytes that passed since then, of a number that an earlier [`Pace::passed`] gave, if that was in the same second.
+    pub(crate) const fn passed_since(self, earlier: u32) -> u32 {
+        self.passed.wrapping_sub(earlier) & !Self::MANY
+    }
+
+    /// A number for [`Pace::passed_since`].
     pub(crate) const fn passed(self) -> u32 {
-        self.passed
+        self.passed & !Self::MANY
+    }
+
+    /// Bytes that passed since nothing had for a second; `None` of too many to be counted.
+    pub(crate) const fn since_silence(self) -> Option<u32> {
+        if self.passed & Self::MANY == 0 { Some(self.passed) } else { None }
     }
 
     /// Bytes that the rate lets pass in a time.
@@ -66,9 +82,10 @@ impl Pace {
         self.cost.bytes(self.due.saturating_sub(now_ns.saturating_mul(PARTS)))
     }
 
-    /// Whether so many bytes take no longer than this.
-    pub(crate) const fn takes_at_most(self, ns: u64, bytes: u32) -> bool {
-        self.cost.of(bytes) <= ns.saturating_mul(PARTS)
+    /// Whether so many bytes take no longer than this, with half of what it is ahead now.
+    pub(crate) const fn takes_at_most(self, ns: u64, (now_ns, bytes): (u64, u32)) -> bool {
+        let ahead = self.due.saturating_sub(now_ns.saturating_mul(PARTS));
+        self.cost.of(bytes).saturating_add(ahead / 2) <= ns.saturating_mul(PARTS)
     }
 
     /// Whether so many bytes take less than this.
@@ -119,8 +136,9 @@ impl Pace {
 
     #[inline(always)]
     fn put_off(&mut self, moment: Moment, bytes: u32) {
+        let before = if moment.now.saturating_sub(self.due) >= SILENCE { 0 } else { self.passed };
+        self.passed = (before & !Self::MANY).wrapping_add(bytes) | before & Self::MANY;
         self.due = self.due.max(moment.now).saturating_add(self.cost.of(bytes));
-        self.passed = self.passed.wrapping_add(bytes);
     }
 }
 

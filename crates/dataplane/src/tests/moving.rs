@@ -38,13 +38,27 @@ fn roomy() -> Config {
 
 /// One whose neighbours are known.
 fn team(workers: usize) -> Team {
-    let mut team = Team::over(&roomy(), &Crew::of(workers));
+    team_of(workers, &roomy())
+}
+
+/// The same, whose users catch up on nothing.
+fn strict_team(workers: usize) -> Team {
+    let mut config = roomy();
+    config.limits.catch_up_ns = 0;
+    team_of(workers, &config)
+}
+
+fn team_of(workers: usize, config: &Config) -> Team {
+    let mut team = Team::over(config, &Crew::of(workers));
     team.meet();
     team
 }
 
 fn with(workers: usize, session: u64, rules: Rules) -> Team {
-    let mut team = team(workers);
+    with_session(team(workers), session, rules)
+}
+
+fn with_session(mut team: Team, session: u64, rules: Rules) -> Team {
     team.put(session, 1, rules);
     assert_eq!(team.settle(), [applied(session, 1)]);
     team

@@ -297,7 +297,7 @@ fn an_explanation_tells_rates_and_counts_as_they_stand_and_leaves_them_alone() {
     let fresh = explain(&mut bench, question(ue, false));
     assert_eq!(
         (fresh.qers[0].qer, fresh.qers[0].limit_kbps, fresh.qers[0].admits),
-        (QerId(1), Some(8), true)
+        (QerId(1), Some(1), true)
     );
     assert_eq!((fresh.urrs[0].urr, fresh.urrs[0].is_used_up), (UrrId(1), false));
     let down = explain(&mut bench, question(ue, true));
@@ -319,7 +319,7 @@ fn an_explanation_tells_of_the_quota_where_the_rate_is_used_up_too() {
     let mut bench = Bench::full();
     let ue = [10, 60, 0, METERED as u8];
     let up = to_remote(ue, 17);
-    (0..2).for_each(|_| bench.receive(N3, &super::redirect::tunnelled(METERED, &up)));
+    (0..3).for_each(|_| bench.receive(N3, &super::redirect::tunnelled(METERED, &up)));
     bench.settle();
     assert_eq!(drops(&bench, DropReason::RateExceeded), 1);
     (0..5).for_each(|_| bench.receive(N6, &to_user(METERED as u8)));

@@ -237,7 +237,9 @@ const OF_TWO_QERS: [(u64, u8, bool); 11] = [
 #[test]
 fn both_qers_of_a_pdr_admit_a_packet_or_neither_is_charged() {
     for way in [N3, N6] {
-        let mut bench = Bench::new();
+        let mut config = crate::fixture::config();
+        config.limits.catch_up_ns = 0;
+        let mut bench = Bench::over(&config);
         put(&mut bench, 4, 1, of_two_qers());
         let start = bench.now_ns;
         for (step, (ms, server, passes)) in OF_TWO_QERS.into_iter().enumerate() {

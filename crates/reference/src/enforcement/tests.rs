@@ -121,7 +121,7 @@ fn setup(address: Ipv4Addr) -> Setup {
         vlan: None,
         mss_clamp: false,
     };
-    Setup { burst_ns: BURST_NS, ..Setup::new(vec![port]) }
+    Setup { burst_ns: BURST_NS, catch_up_ns: 0, ..Setup::new(vec![port]) }
 }
 
 fn decide(

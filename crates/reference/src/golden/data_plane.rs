@@ -114,10 +114,10 @@ pub(super) fn rules(session: u32) -> Rules {
     }
 }
 
-/// Session 40: 8 kbit/s up, and 100 bytes in all.
+/// Session 40: 1 kbit/s up, and 100 bytes in all.
 pub(super) fn metered() -> Rules {
     let mut rules = rules(40);
-    rules.qers[0].mbr = Some(BitRates { uplink_kbps: 8, downlink_kbps: 1_000_000 });
+    rules.qers[0].mbr = Some(BitRates { uplink_kbps: 1, downlink_kbps: 1_000_000 });
     let volume_quota = Some(Volume { total: Some(100), ..Volume::default() });
     rules.urrs = vec![Urr { id: UrrId(1), volume_quota, quota_grant: 1, ..Urr::default() }];
     rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)].into());

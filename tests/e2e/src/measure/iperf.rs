@@ -81,6 +81,15 @@ impl IperfServer {
         })
     }
 
+    /// Sends so many kilobytes at once, by TCP.
+    ///
+    /// # Errors
+    /// Where iperf3 fails.
+    pub fn page(&self, client: &Namespace, direction: Direction, kilobytes: u32) -> Result<()> {
+        let options = [("--length", 10_000), ("--bytes", 1_000 * kilobytes)];
+        self.measure(client, direction, &options).map(drop)
+    }
+
     /// Sends UDP at `mbit_s` for `seconds`.
     ///
     /// # Errors

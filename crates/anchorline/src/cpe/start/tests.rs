@@ -247,13 +247,7 @@ fn a_database_that_does_not_say_the_node_id_is_gone_on_with_and_says_it_from_the
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap().0;
     let life = LifeRecord { boot: "one".to_owned(), is_closed: false, stream: 1, endpoints: vec![HERE] };
-    let node = NodeRecord {
-        recovery_time_stamp: 1,
-        leaves_ms: None,
-        clock_ahead_ms: 0,
-        reserved_seids: 0,
-        reserved_sequences: None,
-    };
+    let node = NodeRecord::new(1);
     let kept = Change::SaveSession(SEID, Packed::of(&session(None)));
     store.apply(&[Change::SaveNode(node), Change::SaveLife(life), kept]).unwrap();
     assert_eq!(noted(&store), None);

@@ -65,8 +65,8 @@ fn extended_buffering_goes_along() {
 #[test]
 fn rates_and_quotas_go_on_where_they_stood() {
     use crate::fixture::METERED;
-    let mut stayed = with(2, METERED, metered());
-    let mut moved = with(2, METERED, metered());
+    let [mut stayed, mut moved] =
+        [2; 2].map(|workers| with_session(strict_team(workers), METERED, metered()));
     let mut passed = Vec::new();
     for (team, moves) in [(&mut stayed, false), (&mut moved, true)] {
         for port in 0..12 {

@@ -67,7 +67,7 @@ fn spread(team: &mut Team) -> [u64; 3] {
 impl Users {
     /// The packets of each way arrive at its inlet: all that come up, then all that go down.
     fn new(inlets: [usize; 6]) -> Self {
-        let mut team = team(3);
+        let mut team = strict_team(3);
         let sessions = spread(&mut team);
         let way = |(way, inlet)| Way { user: way % 3, is_up: way < 3, inlet, came: 0, left: Vec::new() };
         let ways = inlets.into_iter().enumerate().map(way).collect();

@@ -36,13 +36,7 @@ pub const STAMP: u32 = 0xE000_0001;
 /// The time of day when everything begins, in milliseconds.
 pub const SINCE_1900_MS: u64 = 0xE000_0100 * 1_000;
 
-const FIRST: NodeRecord = NodeRecord {
-    recovery_time_stamp: STAMP,
-    leaves_ms: None,
-    clock_ahead_ms: 0,
-    reserved_seids: 0,
-    reserved_sequences: None,
-};
+const FIRST: NodeRecord = NodeRecord::new(STAMP);
 
 pub fn at(address: Ipv4Addr) -> SocketAddr {
     SocketAddr::new(address.into(), pfcp::PORT)
