@@ -85,6 +85,8 @@ pub enum Action {
     Drop {
         /// Tell the control plane of the first.
         notify: bool,
+        /// Of which QoS flow; `None` where no QER names one, or one names 0, which is that of no flow.
+        qfi: Option<Qfi>,
     },
     /// A QER's gate is closed.
     GateClosed,
@@ -92,6 +94,8 @@ pub enum Action {
     Buffer {
         /// Tell the control plane of the first.
         notify: bool,
+        /// As of what is dropped.
+        qfi: Option<Qfi>,
         /// Of the session, at most so many by this; `None` leaves it to the data plane.
         most: Option<u16>,
         /// For longer than others: by which BAR, and how many seconds; `None` is for ever.

@@ -2,12 +2,13 @@
 
 use super::answer::replace;
 use crate::counters::DropReason;
-use crate::frame::{Meta, Packet};
+use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Session, State, StepIndex, link_local};
+use crate::state::{Kind, Session, State, StepIndex, link_local};
 use packet::five_tuple::FiveTuple;
 use packet::ndp::{ALL_NODES, Message, Prefix, RouterAdvertisement};
 use packet::{Buffer, ipv6, protocol};
+use rules::{Application, Arrival, Interface};
 use std::net::Ipv6Addr;
 
 /// ICMPv6 type (RFC 4861 4.1).
@@ -20,6 +21,9 @@ const HOPS: u8 = 64;
 /// Every link of IPv6 takes packets of so many bytes (RFC 8200 5).
 const LEAST_MTU: u16 = 1280;
 
+/// Any router's address on a link is in this network (RFC 4291 2.5.6).
+const LINK_LOCAL: u128 = 0xfe80 << 112 | 1;
+
 pub(crate) struct RouterSolicitation;
 
 impl<B: Buffer> Node<B> for RouterSolicitation {
@@ -27,6 +31,14 @@ impl<B: Buffer> Node<B> for RouterSolicitation {
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let Some(asker) = asker(packet.buffer.data()) else { return Next::drop(DropReason::NdpMalformed) };
+        let Some(step) = to_user(state, &packet.meta) else { return Next::drop(DropReason::NdpNotForUs) };
+        packet.meta.step = step;
+        match state.sessions.cells.step(step).kind {
+            // The station's tunnel is not known yet, or the user sleeps: the question waits, and is answered when he is reached.
+            Kind::Keep | Kind::KeepAndNotify => return Next::End(Fate::Keep),
+            Kind::Drop | Kind::DropAndNotify => return Next::drop(DropReason::FarDrop),
+            _ => {}
+        }
         match answer(state, packet, asker) {
             Some(()) => Next::To(NodeId::GtpuEncap),
             None => Next::drop(DropReason::NdpNotForUs),
@@ -61,10 +73,9 @@ fn asker(packet: &[u8]) -> Option<Ipv6Addr> {
     matches!(message, Message::RouterSolicitation { .. }).then_some(ip.source())
 }
 
-/// `None` where no tunnel leads to the user.
+/// `None` where there is no room for it.
 fn answer<B: Buffer>(state: &State, packet: &mut Packet<B>, asker: Ipv6Addr) -> Option<()> {
-    let session = state.sessions.get(packet.meta.session)?;
-    let step = tunnel(state, session, packet.meta.source)?;
+    let (session, step) = (state.sessions.get(packet.meta.session)?, packet.meta.step);
     let mtu = Some(state.sessions.cells.step(step).fits).filter(|mtu| *mtu >= LEAST_MTU);
     let message = Message::RouterAdvertisement(RouterAdvertisement {
         hop_limit: HOPS,
@@ -88,13 +99,38 @@ const fn told(address: Ipv6Addr) -> Prefix {
     Prefix { address, length: 64, on_link: false, autonomous: true, valid_s, preferred_s }
 }
 
-/// The first of the session's rules, by precedence, that puts packets into a tunnel to this side.
-fn tunnel(state: &State, session: &Session, side: rules::Interface) -> Option<StepIndex> {
-    session.steps().find(|step| leads_to(state, *step, side))
+/// The rule by which the answer goes: the one that a packet of ICMPv6 for the user from his network would meet, so that the answer is
+/// in the bearer or QoS flow of such; where that is none, the first that puts packets into a tunnel to where he asked from.
+fn to_user(state: &State, meta: &Meta) -> Option<StepIndex> {
+    let session = state.sessions.get(meta.session)?;
+    let cells = &state.sessions.cells;
+    let keeps = |kind| matches!(kind, Kind::Keep | Kind::KeepAndNotify | Kind::Drop | Kind::DropAndNotify);
+    let met = downlink(session).and_then(|arrival| session.find(&arrival));
+    met.filter(|step| keeps(cells.step(*step).kind) || leads_to(state, *step, meta.source))
+        .or_else(|| session.steps().find(|step| leads_to(state, *step, meta.source)))
+}
+
+/// The answer as a packet that came for the user, as classifiers see it.
+fn downlink(session: &Session) -> Option<Arrival> {
+    Some(Arrival {
+        source: Interface::Core,
+        instance: session.instance(),
+        teid: None,
+        qfi: None,
+        ue: prefix(session)?.into(),
+        remote: Ipv6Addr::from_bits(LINK_LOCAL).into(),
+        protocol: protocol::ICMPV6,
+        ue_port: None,
+        remote_port: None,
+        traffic_class: 0,
+        spi: None,
+        flow_label: Some(0),
+        application: Application::None,
+    })
 }
 
 /// Whether a step puts packets into a tunnel to this side, and a route leads to the tunnel's other end.
-pub(super) fn leads_to(state: &State, step: StepIndex, side: rules::Interface) -> bool {
+pub(super) fn leads_to(state: &State, step: StepIndex, side: Interface) -> bool {
     let step = state.sessions.cells.step(step);
     step.leads_to(side) == Some(true) && state.sessions.peers.way(step.peer).is_some()
 }

@@ -335,7 +335,7 @@ impl HotStep {
         }
     }
 
-    /// The QoS flow its packets are put into.
+    /// The QoS flow its packets are put into, or told to be of where they are not forwarded.
     #[inline]
     pub(crate) const fn qfi(&self) -> Option<u8> {
         if self.qfi == NONE { None } else { Some(self.qfi) }

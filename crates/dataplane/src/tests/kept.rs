@@ -60,6 +60,25 @@ fn packets_wait_and_leave_in_order_and_the_control_plane_is_told_once() {
     assert!(bench.worker.books().balanced());
 }
 
+/// By it the control plane finds the QoS flow to page for (TS 23.502 4.2.3.3), though what is kept goes into no tunnel yet.
+#[test]
+fn the_control_plane_is_told_the_qos_flow_of_what_is_kept_or_dropped() {
+    for action in [ApplyAction::Buffer, ApplyAction::Drop] {
+        let mut bench = Bench::new();
+        let mut rules = asleep();
+        rules.fars[1].apply_action = action;
+        rules.qers.iter_mut().for_each(|qer| qer.qfi = Qfi::new(9));
+        bench.put(ASLEEP, 1, rules);
+        bench.settle();
+        bench.receive(N6, &downlink(1));
+        let told = bench.settle();
+        assert!(
+            matches!(told[..], [Notice::Event(Event::DownlinkData { qfi, .. })] if qfi == Qfi::new(9)),
+            "{told:?}"
+        );
+    }
+}
+
 /// More users sleep than events may wait, and something comes for all of them at once.
 #[test]
 fn all_who_are_woken_at_once_are_told_of() {

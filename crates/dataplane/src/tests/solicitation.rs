@@ -1,7 +1,9 @@
 //! Which users are told a prefix.
 
+use super::drops;
+use crate::counters::DropReason;
 use crate::fixture::{Bench, N3, SIX, six};
-use rules::{ApplicationId, FarId, FlowDescription, PdrId, SdfFilter};
+use rules::{ApplicationId, ApplyAction, FarId, FlowDescription, PdrId, SdfFilter, Teid};
 use std::net::Ipv4Addr;
 
 /// A device asks for routers, through the tunnel of [`SIX`].
@@ -83,7 +85,8 @@ fn a_control_plane_that_no_route_leads_to_leaves_the_answer_to_us() {
         tunnel.address = peer.into();
         rules.fars.push(far);
         let mut pdr = rules.pdrs.iter().find(|pdr| pdr.pdi.f_teid.is_some()).unwrap().clone();
-        (pdr.id, pdr.precedence, pdr.far) = (PdrId(9), 1, FarId(9));
+        // Solicitations come from addresses of the link, which are not the user's.
+        (pdr.id, pdr.precedence, pdr.far, pdr.pdi.ue_ipv6) = (PdrId(9), 1, FarId(9), None);
         let flow = FlowDescription { protocol: Some(58), ..FlowDescription::default() };
         pdr.pdi.sdf_filters = vec![SdfFilter { flow: Some(flow), ..SdfFilter::default() }];
         rules.pdrs.push(pdr);
@@ -99,4 +102,57 @@ fn a_control_plane_that_no_route_leads_to_leaves_the_answer_to_us() {
         );
         assert!(bench.worker.books().balanced());
     }
+}
+
+/// Whoever has a bearer for some packets alone is answered in the one that other packets of ICMPv6 go by.
+#[test]
+fn the_answer_goes_by_the_rule_that_its_packet_meets() {
+    let mut bench = Bench::new();
+    let mut rules = six();
+    let mut far = rules.fars[1].clone();
+    far.id = FarId(9);
+    let tunnel = far.forwarding.as_mut().and_then(|to| to.outer_header_creation.as_mut()).unwrap();
+    tunnel.header = rules::OuterHeader::Gtpu(Teid(0x999));
+    rules.fars.push(far);
+    let mut pdr = rules.pdrs.iter().find(|pdr| pdr.pdi.f_teid.is_none()).unwrap().clone();
+    (pdr.id, pdr.precedence, pdr.far) = (PdrId(9), 1, FarId(9));
+    let flow = FlowDescription { protocol: Some(17), ..FlowDescription::default() };
+    pdr.pdi.sdf_filters = vec![SdfFilter { flow: Some(flow), ..SdfFilter::default() }];
+    rules.pdrs.push(pdr);
+    bench.put(SIX, 1, rules);
+    bench.settle();
+    bench.receive(N3, &solicitation());
+    bench.settle();
+    let sent = bench.sent(N3);
+    // Ethernet, IPv6 and UDP stand before the tunnel's header, whose TEID begins with its fifth octet.
+    let teids: Vec<_> = sent.iter().map(|frame| frame[14 + 40 + 8 + 4..][..4].to_vec()).collect();
+    assert_eq!(teids.len(), 1);
+    assert_ne!(teids[0], 0x999_u32.to_be_bytes());
+}
+
+/// A device asks as soon as it is there, and the station's tunnel may be known after that (TS 23.502 4.3.2.2.1).
+#[test]
+fn who_asks_before_a_tunnel_is_known_is_answered_when_it_is() {
+    for notify in [false, true] {
+        let mut bench = Bench::new();
+        let mut rules = six();
+        (rules.fars[1].apply_action, rules.fars[1].notify) = (ApplyAction::Buffer, notify);
+        bench.put(SIX, 1, rules);
+        bench.settle();
+        bench.receive(N3, &solicitation());
+        assert!(bench.settle().is_empty(), "who asks need not be woken");
+        assert_eq!((bench.sent(N3).len(), bench.worker.books().held), (0, 1));
+        bench.put(SIX, 2, six());
+        bench.settle();
+        assert_eq!(bench.sent(N3).len(), 1);
+        assert!(bench.worker.books().balanced());
+    }
+    let mut bench = Bench::new();
+    let mut rules = six();
+    rules.fars[1].apply_action = ApplyAction::Drop;
+    bench.put(SIX, 1, rules);
+    bench.settle();
+    bench.receive(N3, &solicitation());
+    bench.settle();
+    assert_eq!(drops(&bench, DropReason::FarDrop), 1);
 }

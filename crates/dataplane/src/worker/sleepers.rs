@@ -25,7 +25,7 @@ impl<P: Port> Worker<P> {
             self.recall_told(session);
         }
         if is_news(&step, &meta) && self.is_untold(&step, seid, lost.is_none()) {
-            self.tell_kept(seid, &step, meta.traffic_class);
+            self.tell_kept(seid, &step, &meta);
         }
         if let Some(packet) = lost {
             self.discard_kept(packet, DropReason::BufferFull);
@@ -40,7 +40,7 @@ impl<P: Port> Worker<P> {
         }
         let Some(seid) = self.state.sessions.get(step.session).map(|session| session.seid) else { return };
         if self.is_untold(&step, seid, false) {
-            self.tell_kept(seid, &step, meta.traffic_class);
+            self.tell_kept(seid, &step, meta);
         }
     }
 
@@ -52,9 +52,11 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Whether there was room to tell; what was kept is told of later if not.
-    fn tell_kept(&mut self, session: Seid, step: &WholeStep, traffic_class: u8) -> bool {
-        let (pdr, qfi) = (step.pdr, step.qfi().and_then(Qfi::new));
+    /// Whether there was room to tell; what was kept is told of later if not. The QoS flow is that of the rules, and between two
+    /// tunnels the one that the first of them names.
+    fn tell_kept(&mut self, session: Seid, step: &WholeStep, meta: &Meta) -> bool {
+        let (pdr, traffic_class) = (step.pdr, meta.traffic_class);
+        let qfi = step.qfi().or(Some(meta.qfi)).and_then(Qfi::new);
         let is_told = self.state.note(Event::DownlinkData { session, pdr, qfi, traffic_class });
         if is_told {
             self.kept.told(step.session, pdr);
@@ -124,7 +126,7 @@ impl<P: Port> Worker<P> {
         let Some(seid) = self.state.sessions.get(session).map(|session| session.seid) else { return };
         while let Some(meta) = self.first_untold(session) {
             let step = self.state.sessions.cells.whole(meta.step);
-            if !self.tell_kept(seid, &step, meta.traffic_class) {
+            if !self.tell_kept(seid, &step, &meta) {
                 return;
             }
         }

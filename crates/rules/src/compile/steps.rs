@@ -170,7 +170,7 @@ impl Action {
 }
 
 /// Nobody is told.
-const DROP: Action = Action::Drop { notify: false };
+const DROP: Action = Action::Drop { notify: false, qfi: None };
 
 /// `None` for a QER without a limit.
 fn meter(qer: &Qer) -> Option<Meter> {
@@ -188,19 +188,21 @@ fn action((far, bar): (&Far, Option<&Bar>), qers: &[&Qer], direction: Direction)
     if qers.iter().any(|qer| gate(qer) == Gate::Closed) {
         return Action::GateClosed;
     }
+    let flow = qfi(qers).filter(|qfi| qfi.value() != 0);
     match (far.apply_action, &far.forwarding) {
         (ApplyAction::Forward | ApplyAction::Reset, Some(to)) => Action::Forward(forward(to, qers)),
-        (ApplyAction::Buffer, _) => keep(far.notify, bar),
-        (ApplyAction::Drop, _) => Action::Drop { notify: far.notify },
+        (ApplyAction::Buffer, _) => keep((far.notify, flow), bar),
+        (ApplyAction::Drop, _) => Action::Drop { notify: far.notify, qfi: flow },
         _ => DROP,
     }
 }
 
-fn keep(notify: bool, bar: Option<&Bar>) -> Action {
+fn keep((notify, qfi): (bool, Option<Qfi>), bar: Option<&Bar>) -> Action {
     let extended = bar.and_then(|bar| Some((bar.id, bar.extended?)));
     let meanwhile = extended.and_then(|(_, extended)| extended.packets);
     let most = meanwhile.or(bar.and_then(|bar| bar.suggested_packets));
-    Action::Buffer { notify, most, extended: extended.map(|(bar, extended)| (bar, extended.lasts_s)) }
+    let extended = extended.map(|(bar, extended)| (bar, extended.lasts_s));
+    Action::Buffer { notify, qfi, most, extended }
 }
 
 fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {

@@ -49,7 +49,10 @@ fn a_tunnel_s_packets_go_nowhere_with_its_header() {
         compile(&rules).unwrap().steps[0].action
     };
     assert!(matches!(action(|_| ()), Action::Forward(_)));
-    assert_eq!(action(|rules| rules.pdrs[0].outer_header_removal = false), Action::Drop { notify: false });
+    assert_eq!(
+        action(|rules| rules.pdrs[0].outer_header_removal = false),
+        Action::Drop { notify: false, qfi: None }
+    );
     let buffers = action(|rules| {
         rules.pdrs[0].outer_header_removal = false;
         rules.fars[0].apply_action = ApplyAction::Buffer;
@@ -60,7 +63,7 @@ fn a_tunnel_s_packets_go_nowhere_with_its_header() {
         rules.urrs = vec![Urr { quota_far: Some(FarId(2)), ..urr(1) }];
         rules.pdrs[0].urrs = vec![UrrId(1)].into();
     };
-    assert_eq!(action(late), Action::Drop { notify: false });
+    assert_eq!(action(late), Action::Drop { notify: false, qfi: None });
 }
 
 #[test]
@@ -200,16 +203,19 @@ fn buffering_tells_whom_it_was_asked_to() {
     rules.fars[1].apply_action = ApplyAction::Buffer;
     rules.fars[1].notify = true;
     rules.bars = vec![bar(1), Bar { suggested_packets: Some(20), ..bar(2) }];
+    rules.qers = vec![Qer { qfi: Qfi::new(0), ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }];
+    rules.pdrs[1].qers = vec![QerId(1), QerId(2)].into();
     let program = compile(&rules).unwrap();
     assert_eq!(
         program.steps[1].action,
-        Action::Buffer { notify: true, most: None, extended: None },
+        Action::Buffer { notify: true, qfi: Qfi::new(9), most: None, extended: None },
         "none of the BARs is its"
     );
     rules.fars[1].bar = Some(BarId(2));
+    rules.pdrs[1].qers = vec![QerId(1)].into();
     assert_eq!(
         compile(&rules).unwrap().steps[1].action,
-        Action::Buffer { notify: true, most: Some(20), extended: None }
+        Action::Buffer { notify: true, qfi: None, most: Some(20), extended: None }
     );
 }
 
@@ -318,7 +324,7 @@ fn beyond_a_quota_packets_go_by_its_far() {
     };
     let expected = [
         (1, FarId(1), vec![3, 1], Action::Forward(portal)),
-        (1, FarId(3), vec![2], Action::Drop { notify: false }),
+        (1, FarId(3), vec![2], Action::Drop { notify: false, qfi: None }),
     ];
     assert_eq!(seen.collect::<Vec<_>>(), expected);
     assert_eq!(program.beyond_quota[0].step.usages, program.steps[1].usages, "all still count");

@@ -41,14 +41,17 @@ impl HotStep {
             ..Self::EMPTY
         };
         match step.action {
-            Action::Drop { notify } => hot.kind = if notify { Kind::DropAndNotify } else { Kind::Drop },
+            Action::Drop { notify, .. } => hot.kind = if notify { Kind::DropAndNotify } else { Kind::Drop },
             Action::GateClosed => hot.kind = Kind::GateClosed,
-            Action::Buffer { notify, most, extended } => {
+            Action::Buffer { notify, most, extended, .. } => {
                 hot.teid = extended.map_or(0, |(bar, lasts_s)| Patience::new(bar, lasts_s).bits());
                 hot.kind = if notify { Kind::KeepAndNotify } else { Kind::Keep };
                 hot.fits = most.unwrap_or(u16::MAX);
             }
             Action::Forward(to) => hot.forward(to),
+        }
+        if let Action::Buffer { qfi, .. } | Action::Drop { qfi, .. } = step.action {
+            hot.qfi = qfi.map_or(NONE, Qfi::value);
         }
         hot
     }
