@@ -18,6 +18,9 @@ use std::sync::{PoisonError, RwLock};
 
 /// Of the records' encoding. A store of another format is set aside, not guessed at.
 const FORMAT: [u8; 1] = [27];
+/// Bytes of journals, beyond which the database puts what they hold into its tables: so much may have to be read again at a start,
+/// which takes a second.
+const JOURNALS_MAX: u64 = 64 << 20;
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
@@ -234,7 +237,8 @@ impl Store {
 
 impl Open {
     fn new(folder: &Path) -> Result<Self, StoreError> {
-        let database = Database::builder(folder).open().map_err(|error| match error {
+        let database = Database::builder(folder).max_journaling_size(JOURNALS_MAX).open();
+        let database = database.map_err(|error| match error {
             fjall::Error::Locked => StoreError::Locked(folder.to_owned()),
             error => error.into(),
         })?;

@@ -264,3 +264,28 @@ fn a_database_that_another_has_open_is_said_to_be_so() {
     drop(store);
     assert!(Store::open(folder.path()).is_ok());
 }
+
+/// What comes and goes, as sessions do, leaves nothing behind that a start would have to read for long.
+#[test]
+fn journals_do_not_grow_by_what_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    let long = SessionRecord { owner: "x".repeat(4_000), ..session(1, 1) };
+    for round in 0..25_u64 {
+        for first in (0..2_000_u64).step_by(50) {
+            let seids = first..first + 50;
+            let save = |seid| {
+                Change::SaveSession(
+                    Seid(seid),
+                    Packed::of(&SessionRecord { revision: round, ..long.clone() }),
+                )
+            };
+            store.apply(&seids.clone().map(save).collect::<Vec<_>>()).unwrap();
+            store.apply(&seids.map(|seid| Change::EraseSession(Seid(seid))).collect::<Vec<_>>()).unwrap();
+        }
+    }
+    let files = std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap);
+    let journals = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "jnl"));
+    let bytes: u64 = journals.map(|file| file.metadata().unwrap().len()).sum();
+    assert!(bytes < 2 * JOURNALS_MAX, "{bytes} bytes of journals, of 200 MB written");
+}
