@@ -10,6 +10,7 @@ mod table;
 mod told;
 
 pub(crate) use renewal::Renewal;
+pub(crate) use table::name_of;
 pub use table::{Predefined, PredefinedError, PredefinedRule};
 
 use crate::config::Config;

@@ -252,11 +252,9 @@ impl Predefined {
         self.names.is_empty()
     }
 
-    /// The name, as text, if the table has it. Some senders close it with a zero.
+    /// The name, as text, if the table has it.
     pub(crate) fn known(&self, octets: &[u8]) -> Option<String> {
-        let octets = octets.strip_suffix(b"\0").unwrap_or(octets);
-        let name = std::str::from_utf8(octets).ok()?;
-        self.names.contains_key(name).then(|| name.to_owned())
+        name_of(octets).filter(|name| self.names.contains_key(*name)).map(str::to_owned)
     }
 
     /// What names stand for, each rule once, in order; what is not in the table stands for nothing.
@@ -273,6 +271,11 @@ impl Predefined {
         let mut rules = self.of(names).peekable();
         rules.peek().is_some() && rules.all(|(_, rule)| rule.drops)
     }
+}
+
+/// A name as it is sent, as text. Some senders close it with a zero.
+pub(crate) fn name_of(octets: &[u8]) -> Option<&str> {
+    std::str::from_utf8(octets.strip_suffix(b"\0").unwrap_or(octets)).ok()
 }
 
 /// Whether a session can have it.

@@ -2,7 +2,7 @@
 
 use super::Translator;
 use super::pdr::of_pdr;
-use crate::predefined::PredefinedRule;
+use crate::predefined::{self, PredefinedRule};
 use crate::refusal::Refusal;
 use pfcp::{Cause, ie};
 use rules::{ApplicationId, PdrId};
@@ -43,10 +43,16 @@ impl Translator<'_> {
         }
     }
 
-    /// What was not active is not active afterwards.
+    /// What was not active is not active afterwards. What is can be deactivated though the node has it no more: the control plane
+    /// cannot know that the operator took it away.
     pub(super) fn deactivate(&mut self, pdr: PdrId, names: &[Vec<u8>]) -> Result<(), Refusal> {
         for octets in names {
-            let name = self.predefined.known(octets);
+            let active = self
+                .activated(pdr)
+                .iter()
+                .find(|name| predefined::name_of(octets) == Some(name.as_str()))
+                .cloned();
+            let name = active.or_else(|| self.predefined.known(octets));
             let name = name.ok_or(unknown_rule(pdr, ie::DEACTIVATE_PREDEFINED_RULES))?;
             let of_it = self.extras.predefined.iter_mut().filter(|(id, _)| *id == pdr);
             of_it.for_each(|(_, active)| active.retain(|other| *other != name));

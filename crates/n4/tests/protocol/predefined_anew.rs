@@ -91,6 +91,32 @@ fn a_pdr_whose_rules_are_taken_away_goes_on_by_itself() {
     assert_eq!(rules(&lab, known).pdrs[0].pdi.sdf_filters.len(), 1);
 }
 
+/// The control plane cannot know that the operator has taken away what it activated.
+#[test]
+fn what_is_active_can_be_deactivated_though_the_node_has_it_no_more() {
+    let mut lab = lab(table(vec![held("video", 1_000), rule("more"), rule("other")]));
+    let session = session(&mut lab, 1, &["more"]);
+    put(&mut lab, table(vec![held("video", 1_000), rule("other")]));
+    let change = |lab: &mut Lab, pdr_id, gone: &[u8], activated: &[&str]| {
+        let update = UpdatePdr {
+            pdr_id,
+            deactivate_predefined_rules: vec![gone.to_vec()],
+            activate_predefined_rules: activated.iter().map(|name| name.as_bytes().to_vec()).collect(),
+            ..UpdatePdr::default()
+        };
+        lab.modify(session, SessionModificationRequest { update_pdrs: vec![update], ..Default::default() })
+            .cause
+    };
+    assert_eq!(change(&mut lab, 1, b"more\0", &["other"]), Cause::RequestAccepted);
+    assert_eq!(change(&mut lab, 2, b"more", &[]), Cause::RequestAccepted);
+    // It is active nowhere: nobody knows it.
+    assert_eq!(change(&mut lab, 1, b"more", &[]), Cause::UnknownPredefinedRule);
+    put(&mut lab, table(vec![held("video", 1_000), rule("more"), rule("other")]));
+    // Only what was activated in its place is there.
+    let filters = rules(&lab, session).pdrs.iter().map(|pdr| pdr.pdi.sdf_filters.len());
+    assert_eq!(filters.sum::<usize>(), 1);
+}
+
 /// Whatever changes meanwhile: each octet is told once.
 #[test]
 fn nothing_of_what_is_used_is_lost_or_told_twice() {
