@@ -48,6 +48,7 @@ impl Node {
                 self.downlink_data(*session, *pdr, (*qfi, *traffic_class));
             }
             Notice::Resynced { .. } => self.in_step(),
+            Notice::Leaving => self.plane_leaves = true,
             Notice::ContentLoaded { .. }
             | Notice::ContentRefused { .. }
             | Notice::Statistics(_)
@@ -57,7 +58,6 @@ impl Node {
             | Notice::Placed { .. }
             | Notice::Balance { .. }
             | Notice::Evening { .. }
-            | Notice::Leaving
             | Notice::Farewell => {}
         }
     }

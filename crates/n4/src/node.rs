@@ -62,6 +62,8 @@ pub struct Node {
     pub(crate) going: Going,
     /// When the link to it broke last, or we started.
     pub(crate) lost_ms: u64,
+    /// The data plane has said that it ends.
+    pub(crate) plane_leaves: bool,
     /// Of our last question about usage.
     pub(crate) token: u64,
     /// The moment of our zero.
@@ -136,6 +138,7 @@ impl Node {
             stale: Stale::default(),
             going: Going::default(),
             lost_ms: since_1900_ms,
+            plane_leaves: false,
             token: 0,
             since_1900_ms,
             clock_ahead_ms: clock.ahead_ms,

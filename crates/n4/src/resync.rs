@@ -44,8 +44,13 @@ impl Node {
 
     /// What is under way may never be done. What has been, and waits for a control plane alone, goes on waiting for it.
     pub(crate) fn data_path_lost(&mut self) {
-        let level = if self.sessions.pending().is_empty() { Level::Info } else { Level::Warning };
-        self.note(level, "the data plane is lost: what it has not confirmed is taken back".to_owned());
+        let is_under_way = !self.sessions.pending().is_empty();
+        let has_ended = std::mem::take(&mut self.plane_leaves);
+        // One that has ended as it was told to is not lost, unless something was under way.
+        if is_under_way || !has_ended {
+            let level = if is_under_way { Level::Warning } else { Level::Info };
+            self.note(level, "the data plane is lost: what it has not confirmed is taken back".to_owned());
+        }
         (self.epoch, self.lost_ms) = (None, self.wall_ms());
         self.refreshing = Refreshing::default();
         self.out_of_step();

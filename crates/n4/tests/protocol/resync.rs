@@ -328,3 +328,28 @@ fn no_input_takes_as_long_as_all_sessions() {
     };
     assert!((0..8).any(|_| is_short(meet_again(&mut crowd))));
 }
+
+/// Whoever reads the log of an orderly end is not to look for what was lost.
+#[test]
+fn a_data_plane_that_said_that_it_ends_is_lost_only_to_what_is_under_way() {
+    let lost = |lab: &Lab| lab.notes.iter().filter(|note| note.contains("the data plane is lost")).count();
+    for (says_so, is_under_way, expected) in
+        [(true, false, 0), (false, false, 1), (true, true, 1), (false, true, 1)]
+    {
+        let mut lab = Lab::associated();
+        let session = lab.establish(request(7));
+        if is_under_way {
+            lab.obedience = Obedience::Waits;
+            lab.tell(SMF, &Message::session(session.0, 900, path_switch(5)));
+        }
+        if says_so {
+            lab.handle(Input::DataPath(&Notice::Leaving));
+        }
+        lab.handle(Input::DataPathLost);
+        assert_eq!(lost(&lab), expected, "{says_so}, {is_under_way}");
+        // The next one has said nothing.
+        lab.connect();
+        lab.handle(Input::DataPathLost);
+        assert_eq!(lost(&lab), expected + 1, "{says_so}, {is_under_way}");
+    }
+}
