@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 /// Of the records' encoding. A store of another format is set aside, not guessed at.
-const FORMAT: [u8; 1] = [27];
+const FORMAT: [u8; 1] = [28];
 /// Bytes of journals, beyond which the database puts what they hold into its tables: so much may have to be read again at a start,
 /// which takes a second.
 const JOURNALS_MAX: u64 = 64 << 20;

@@ -110,6 +110,8 @@ pub struct UrrUsage {
     pub granted: Used,
     /// The volume quota counts from where the data plane put it in force, which is not heard yet.
     pub is_grant_unplaced: bool,
+    /// The volume quota is used up, and since then there was a FAR by which packets may have gone.
+    pub went_by_far: bool,
     /// The quota that the data plane told last to be used up, as it numbers them: it may be one that is not in force here yet.
     pub spent_grant: Option<u32>,
     /// Monitoring times that have passed since the last report, in order.

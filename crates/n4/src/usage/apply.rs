@@ -105,9 +105,11 @@ pub(crate) fn apply(
     }
 }
 
-/// Time has passed under the rules before. From now on it may go on without packets, too: then what did not count does not count now.
+/// Time has passed under the rules before, and packets may have gone by the FAR of a quota that is used up. From now on time may go on
+/// without packets, too: then what did not count does not count now.
 fn pass(usage: &mut UrrUsage, (urr, after): (&Urr, &Rules), now: u64) {
     elapse(usage, urr, now);
+    usage.went_by_far |= usage.fired & Trigger::VOLQU != 0 && urr.quota_far.is_some();
     let goes_on = |it: &Urr| it.id == urr.id && it.inactivity_detection_time_s.is_none();
     if urr.inactivity_detection_time_s.is_some() && after.urrs.iter().any(goes_on) {
         (usage.known.at_ms, usage.active_ms) = (now, 0);
@@ -144,8 +146,9 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     monitoring::free(usage, urr, (given.time_quota, given.event_quota));
     if given.volume_quota {
         usage.granted.counts = usage.reported.counts;
-        // What goes by the FAR of a quota that is used up, as to where there is more, takes nothing of the next one.
-        usage.is_grant_unplaced = usage.fired & Trigger::VOLQU != 0 && urr.quota_far.is_some();
+        // What goes by the FAR of a quota that is used up, as to where there is more, takes nothing of the next one, whatever has
+        // become of the FAR.
+        usage.is_grant_unplaced = std::mem::take(&mut usage.went_by_far);
         // The data plane may have told of a start that missed the quota before.
         usage.uses_awaited = usage.uses_awaited.wrapping_add(u32::from(!usage.is_in_use));
         usage.fired &= !Trigger::VOLQU;

@@ -115,7 +115,7 @@ pub(super) fn pass(usage: &mut UrrUsage, urr: &Urr, it: Monitoring) {
             usage.unblock();
         }
         usage.granted.counts = usage.known.counts;
-        usage.is_grant_unplaced = false;
+        (usage.is_grant_unplaced, usage.went_by_far) = (false, false);
         usage.fired &= !Trigger::VOLQU;
     }
     if it.time_quota_s.is_some() {

@@ -129,6 +129,44 @@ fn a_quota_that_comes_when_the_last_one_is_used_up_counts_from_there() {
     }
 }
 
+/// Nor does it where that FAR is removed: together with the grant, before it, or as the URR names it no more.
+#[test]
+fn a_quota_that_comes_with_the_end_of_the_far_counts_from_there() {
+    let none = RawIe { ie: ie::FAR_ID, value: vec![] };
+    let removal = || SessionModificationRequest {
+        remove_fars: vec![RemoveFar { far_id: 5, carried: vec![] }],
+        ..Default::default()
+    };
+    let update = UpdateUrr { urr_id: 1, carried: vec![none], ..UpdateUrr::default() };
+    let unnamed = SessionModificationRequest { update_urrs: vec![update], ..Default::default() };
+    for (before, with) in [
+        (vec![], removal()),
+        (vec![removal()], SessionModificationRequest::default()),
+        (vec![unnamed, removal()], SessionModificationRequest::default()),
+    ] {
+        let rule = CreateUrr { volume_quota: total(1_000), quota_far_id: Some(5), ..urr(1, VOLQU) };
+        let mut request = metered(77, vec![rule]);
+        let to_portal = crate::common::smf::forwarding(DestinationInterface::Core);
+        request.create_fars.push(crate::common::smf::far(5, ApplyAction::FORW, Some(to_portal)));
+        let mut lab = Lab::associated();
+        let session = lab.establish(request);
+        lab.plane.quota_fars_forward = true;
+        lab.traffic(session, (1_000, 0), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
+        lab.traffic(session, (5_000, 0), false);
+        for request in before {
+            assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted);
+            lab.restart();
+        }
+        let given = UpdateUrr { urr_id: 1, volume_quota: total(3_000), ..UpdateUrr::default() };
+        let answer = lab.modify(session, SessionModificationRequest { update_urrs: vec![given], ..with });
+        assert_eq!(answer.cause, Cause::RequestAccepted, "{:?}", lab.notes);
+        assert_eq!(left(&lab, session), 3_000);
+        lab.traffic(session, (3_000, 0), false);
+        assert_eq!(octets(&reported(&mut lab, session)[0]), (8_000, 0));
+    }
+}
+
 /// Several workers confirm together, so one of them may tell of a quota before the others have heard of it.
 #[test]
 fn a_quota_that_is_used_up_before_it_is_confirmed_is_told_once() {
