@@ -88,17 +88,16 @@ impl Node {
         let is_too_long = matches!(&order, Output::Put(desired) if !desired.fits());
         // URRs that go are asked about before they are gone.
         self.order_query(seid, &mut work);
+        let is_there = self.epoch.is_some();
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: None }));
+        let mut pending = Pending { asked: *asked, revision, work, applied: None };
+        let waits = pending.waits_for_counts(is_there && !session.is_missing);
+        session.pending = Some(Box::new(pending));
         if is_too_long {
-            self.note(
-                Level::Warning,
-                format!("session {seid} would have more rules than the data plane can be told of"),
-            );
-            return self.fail_by(seid, Some(revision), Refusal::of(Cause::NoResourcesAvailable));
+            return self.fail_as_too_long(seid, revision);
         }
         self.deadlines.push_back((deadline, seid, revision));
-        self.out.push(order);
+        self.out.extend((!waits).then_some(order));
     }
 
     /// What changes no rule is not put in force anew: packets that wait for a next hop are counted once they leave or not, as if
@@ -114,18 +113,6 @@ impl Node {
         session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: Some(vec![]) }));
         self.deadlines.push_back((deadline, seid, revision));
         self.complete(seid);
-    }
-
-    /// Asks about the URRs that a modification is to tell of.
-    fn order_query(&mut self, session: Seid, work: &mut Work) {
-        if let Work::Modify(_, modifying) = work
-            && let Some(query) = &mut modifying.query
-        {
-            self.token += 1;
-            query.token = self.token;
-            let (urrs, token) = ([&query.urrs[..], &query.others].concat(), query.token);
-            self.out.push(Output::QueryUsage { session, urrs, token, is_reported: true });
-        }
     }
 
     fn applied(&mut self, seid: Seid, revision: u64, removed: &[UsageCounts]) {
@@ -260,7 +247,7 @@ impl Node {
         self.fail_by(seid, revision, Refusal::of(Cause::SystemFailure));
     }
 
-    fn fail_by(&mut self, seid: Seid, revision: Option<u64>, refusal: Refusal) {
+    pub(crate) fn fail_by(&mut self, seid: Seid, revision: Option<u64>, refusal: Refusal) {
         // What gives way comes back with the failure of what it gives way to.
         let is_it = |pending: &mut Box<Pending>| {
             revision.is_none_or(|revision| pending.revision == revision)
@@ -382,7 +369,7 @@ fn changes_nothing(
 }
 
 /// What the data plane is told of a modification: the session as it will be, and what is done but once.
-fn modified(next: (&SessionRecord, &Paging), modifying: &Modifying, config: &Config) -> Desired {
+pub(crate) fn modified(next: (&SessionRecord, &Paging), modifying: &Modifying, config: &Config) -> Desired {
     let (end_markers, drop_buffered) = (modifying.taken.end_markers.clone(), modifying.drop_buffered);
     Desired { end_markers, drop_buffered, ..desired(next, config) }
 }

@@ -12,7 +12,7 @@
 //! | `peers`, `association`, `resources`, `heartbeat`, `leaving`, `gone` | control planes we work with, and how that ends |
 //! | `overview` | associations as operators see them |
 //! | `registry`, `slot`, `sessions` | all sessions, asleep and awake |
-//! | `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
+//! | `establishment`, `modification`, `deletion`, `asked_first`, `apply` | their sessions, and the data plane's word |
 //! | `ending` | very many sessions that end together |
 //! | `replacement`, `stale`, `user_index` | sessions that give way to new ones |
 //! | `support`, `values`, `translate` | from PFCP to rules |
@@ -26,6 +26,7 @@
 
 mod advertised;
 mod apply;
+mod asked_first;
 mod asking;
 mod association;
 mod capabilities;

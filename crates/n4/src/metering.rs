@@ -309,6 +309,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         if let Some(query) = session.pending.as_mut().and_then(|pending| pending.is_query(token)) {
             query.is_answered = true;
+            self.order_asked(seid);
             return self.complete(seid);
         }
         if session.meter.answered(&session.record.usage, token, now_ms) {

@@ -10,9 +10,9 @@ use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Query, Work};
 use crate::support;
 use crate::translate::{Restated, Sources, Translated, Translator};
-use crate::usage;
+use crate::usage::{self, Given};
 use pfcp::{Cause, SessionModificationRequest, flags};
-use rules::{RuleError, RuleRef, Rules, Seid, UrrId};
+use rules::{RuleError, RuleRef, Rules, Seid, Urr, UrrId};
 use session::SessionRecord;
 use std::sync::Arc;
 
@@ -102,9 +102,7 @@ impl Node {
         };
         let changed = (&*before.rules, &*next.rules);
         usage::apply(&mut next.usage, changed, (&taken.given, silence), self.clock());
-        let removed = usage::removed(&before.rules, &next.rules, &taken.given).collect();
-        let parted = usage::parted(&before.rules, &next.rules, &taken.given);
-        let query = with_others(query, changed, (removed, parted));
+        let query = with_others(query, before, (&next.rules, &taken.given));
         Ok((next, Modifying { taken, silence, query, drop_buffered, replaced: vec![] }))
     }
 }
@@ -129,18 +127,30 @@ fn query(request: &SessionModificationRequest, rules: &Rules) -> Result<Option<Q
 }
 
 /// What reports along with what is asked about, or with what goes, is to be as new as that. What gives its name to another is as well:
-/// the data plane counts on for that one, and tells nothing of a removal. So is what stays without a PDR.
+/// the data plane counts on for that one, and tells nothing of a removal. So is what stays without a PDR, and what measures from now on
+/// what it did not.
 fn with_others(
     query: Option<Query>,
-    (before, after): (&Rules, &Rules),
-    (removed, parted): (Vec<UrrId>, Vec<UrrId>),
+    before: &SessionRecord,
+    (after, given): (&Rules, &[Given]),
 ) -> Option<Query> {
-    let query = query.unwrap_or_default();
+    let (rules, query) = (&*before.rules, query.unwrap_or_default());
+    let removed: Vec<UrrId> = usage::removed(rules, after, given).collect();
+    let parted = usage::parted(rules, after, given);
     let reporting = query.urrs.iter().chain(&removed).chain(&parted).copied().collect();
-    let mut others = usage::linked(before, &reporting);
+    let mut others = usage::linked(rules, &reporting);
     others.retain(|urr| !reporting.contains(urr));
-    let is_replaced = |id: &UrrId| !query.urrs.contains(id) && after.urrs.iter().any(|urr| urr.id == *id);
-    others.extend(removed.into_iter().filter(is_replaced));
-    others.extend(parted.into_iter().filter(|id| !query.urrs.contains(id)));
-    Some(Query { others, ..query }).filter(|query| !(query.urrs.is_empty() && query.others.is_empty()))
+    let (volume, mut looked_at) = usage::beginning((rules, after), (given, &before.usage));
+    let is_there = |id: &&UrrId| after.urrs.iter().any(|urr| urr.id == **id);
+    let anew: Vec<UrrId> = removed.iter().filter(is_there).chain(&volume).copied().collect();
+    for id in anew.iter().chain(&parted) {
+        if !query.urrs.contains(id) && !others.contains(id) {
+            others.push(*id);
+        }
+    }
+    looked_at.retain(|id| !query.urrs.contains(id) && !others.contains(id));
+    let has_limit = |urr: &Urr| urr.volume_quota.is_some() || urr.volume_threshold.is_some();
+    let is_first = after.urrs.iter().any(|urr| has_limit(urr) && anew.contains(&urr.id));
+    let is_any = !(query.urrs.is_empty() && others.is_empty() && looked_at.is_empty());
+    is_any.then_some(Query { others, looked_at, is_first, ..query })
 }

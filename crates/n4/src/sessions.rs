@@ -117,8 +117,13 @@ pub(crate) struct Modifying {
 #[derive(Debug, Default)]
 pub(crate) struct Query {
     pub(crate) urrs: Vec<UrrId>,
-    /// URRs that report along with those, or with others that go, and such as go and give their names to others.
+    /// URRs that report along with those, or with others that go, such as go and give their names to others, and such as measure volume
+    /// from now on.
     pub(crate) others: Vec<UrrId>,
+    /// URRs whose thresholds go on.
+    pub(crate) looked_at: Vec<UrrId>,
+    /// The data plane is told of the change once it has answered, as quotas and thresholds begin with these counts.
+    pub(crate) is_first: bool,
     pub(crate) reference: Option<u32>,
     pub(crate) token: u64,
     pub(crate) is_answered: bool,
@@ -149,6 +154,23 @@ impl Pending {
             Work::Modify(next, _) => Some(next),
             _ => None,
         }
+    }
+
+    /// Whether the data plane has to answer before it is told of the change. Where it cannot, what is known must do.
+    pub(crate) fn waits_for_counts(&mut self, can_answer: bool) -> bool {
+        let Work::Modify(_, modifying) = &mut self.work else { return false };
+        let query = modifying.query.as_mut();
+        query.is_some_and(|query| {
+            query.is_first &= can_answer;
+            query.is_first
+        })
+    }
+
+    /// The change of which the data plane has yet to be told, once it has answered.
+    pub(crate) fn takes_counts(&mut self) -> Option<(&mut SessionRecord, &Modifying)> {
+        let Work::Modify(next, modifying) = &mut self.work else { return None };
+        let is_first = std::mem::take(&mut modifying.query.as_mut()?.is_first);
+        (is_first && self.applied.is_none()).then_some((&mut **next, &**modifying))
     }
 
     /// Whether this answers its question.

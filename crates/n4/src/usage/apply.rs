@@ -69,6 +69,26 @@ pub(crate) fn parted(before: &Rules, after: &Rules, given: &[Given]) -> Vec<UrrI
     before_it.difference(&after_it).filter(|id| !gone.contains(id)).copied().collect()
 }
 
+/// The URRs that stay, of which volume is measured from a change on, and those of which time is that only the data plane knows of: they
+/// count from what it has counted then.
+pub(crate) fn beginning(
+    (before, after): (&Rules, &Rules),
+    (given, record): (&[Given], &UsageRecord),
+) -> (Vec<UrrId>, Vec<UrrId>) {
+    let (mut volume, mut time) = (vec![], vec![]);
+    for (usage, urr) in record.urrs.iter().zip(&before.urrs) {
+        let is_new = given.iter().any(|given| given.is_new && given.urr == urr.id);
+        let then = after.urrs.iter().find(|then| then.id == urr.id && !is_new);
+        let begun = then.map(|then| begun(urr.methods, then.methods, usage.formerly)).unwrap_or_default();
+        if begun.volume {
+            volume.push(urr.id);
+        } else if begun.duration && urr.inactivity_detection_time_s.is_some() {
+            time.push(urr.id);
+        }
+    }
+    (volume, time)
+}
+
 /// Usage as it is after a change that is made now: in the order of the rules after it. `silence` is a new inactivity timer,
 /// 0 for none.
 pub(crate) fn apply(
@@ -174,16 +194,25 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     }
 }
 
+/// What is measured from now on that was not, unless the next report tells of it anyway.
+const fn begun(before: Methods, after: Methods, formerly: Methods) -> Methods {
+    Methods {
+        volume: after.volume && !before.volume && !formerly.volume,
+        duration: after.duration && !before.duration && !formerly.duration,
+        event: after.event && !before.event && !formerly.event,
+    }
+}
+
 /// What is measured no longer is told once more, and what is measured from now on from now on.
 fn change_methods(usage: &mut UrrUsage, (before, after): (Methods, Methods), now: u64) {
-    let begins = |before: bool, after: bool, formerly: bool| after && !before && !formerly;
-    if begins(before.volume, after.volume, usage.formerly.volume) {
+    let begun = begun(before, after, usage.formerly);
+    if begun.volume {
         usage.reported.counts = usage.known.counts;
     }
-    if begins(before.duration, after.duration, usage.formerly.duration) {
+    if begun.duration {
         usage.reported.duration_ms = usage.known.duration_ms;
     }
-    if begins(before.event, after.event, usage.formerly.event) {
+    if begun.event {
         usage.reported.events = usage.known.events;
     }
     if after.event && !before.event {

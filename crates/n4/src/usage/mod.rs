@@ -36,7 +36,7 @@ mod wanted;
 pub(crate) use account::{
     begin_anew, engines, has_counted, hear, hear_former, hear_last, hear_spent, new_epoch,
 };
-pub(crate) use apply::{Given, apply, parted, removed};
+pub(crate) use apply::{Given, apply, beginning, parted, removed};
 pub(crate) use further::{MOST_FURTHER, information, split, split_answer};
 pub(crate) use macs::hear_macs;
 pub(crate) use plan::{Circumstances, Meter, Step, linked};

@@ -15,6 +15,7 @@ mod again;
 mod allowed;
 mod applications;
 mod bad_input;
+mod begun;
 mod books;
 mod capabilities;
 mod captures;
