@@ -246,9 +246,13 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Gives every packet of the vector to its fate, then sees to the neighbours.
+    /// Gives every packet of the vector to its fate, and sees to the neighbours. What waited for one goes before what has found it known
+    /// in this vector, so that none overtakes another: an End Marker is the last of its tunnel (TS 29.281 7.3.2).
     fn finish(&mut self) {
         self.make_room();
+        if !self.state.neighbours.learnt.is_empty() {
+            self.release_held();
+        }
         let mut vector = std::mem::take(&mut self.vector);
         self.give_to_fates(vector.drain(..));
         self.vector = vector;
@@ -257,7 +261,6 @@ impl<P: Port> Worker<P> {
             self.send_handed();
         }
         self.ask_neighbours();
-        self.release_held();
         if !self.state.neighbours.heard.is_empty() {
             self.pass_on_stations();
         }

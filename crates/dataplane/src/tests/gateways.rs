@@ -66,6 +66,13 @@ fn users(direction: Direction) -> Vec<u8> {
     inner
 }
 
+/// One of some to the user, each of a flow of its own.
+fn numbered(number: u8) -> Vec<u8> {
+    let mut inner = users(Direction::Downlink);
+    inner[21] = number;
+    inner
+}
+
 impl Gateway {
     fn new(s5: usize) -> Self {
         let one_arm = Config { ports: vec![config().ports[N3].clone()], routes: vec![], ..config() };
@@ -211,6 +218,40 @@ fn an_end_marker_goes_on_behind_the_packets_before_it_once() {
         let frame = gateway.end_marker(Direction::Uplink, S1);
         let (sent, _) = gateway.pass(&[frame]);
         assert_eq!(sent, [(s5, gtpu_message(254, PGW_TEID, None, &[]))]);
+    }
+}
+
+/// The eNB tells its Ethernet address while its packets wait for it and others come, some before that in one vector and some behind.
+#[test]
+fn an_end_marker_is_the_last_of_its_tunnel_wherever_the_enb_tells_its_address() {
+    let mut config = Config { ports: vec![config().ports[N3].clone()], routes: vec![], ..config() };
+    config.limits.held_per_neighbour = 4;
+    let (enb, ours) = ([2, 0, 0, 0, 3, 1], [2, 0, 0, 0, 3, 2]);
+    let arp = [0, 1, 8, 0, 6, 4, 0, 2];
+    let answer = [&ours[..], &enb, &[8, 6], &arp, &enb, &GNB.octets(), &ours, &[10, 30, 0, 2]].concat();
+    for (earlier, before) in (0..=4).flat_map(|earlier| (earlier..=4).map(move |before| (earlier, before))) {
+        let mut gateway = Gateway::over(&config, N3);
+        // It is forgotten.
+        gateway.bench.now_ns += 121_000_000_000;
+        let mut frames: Vec<Vec<u8>> = (0..3)
+            .map(|n| gateway.frame(Direction::Downlink, &gtpu_message(255, S5, None, &numbered(n))).1)
+            .collect();
+        frames.push(gateway.end_marker(Direction::Downlink, S5).1);
+        frames.insert(before, answer.clone());
+        for (number, frame) in frames.iter().enumerate() {
+            if number == earlier {
+                gateway.bench.worker.turn(gateway.bench.now_ns);
+            }
+            gateway.bench.receive(N3, frame);
+        }
+        gateway.bench.worker.turn(gateway.bench.now_ns);
+        let sent = gateway.bench.sent(N3);
+        let of_tunnel = sent.iter().filter(|frame| frame[12..14] == [8, 0]);
+        let seen: Vec<(u8, Option<u8>)> =
+            of_tunnel.map(|frame| (frame[43], frame.get(71).copied())).collect();
+        let expected = [(255, Some(0)), (255, Some(1)), (255, Some(2)), (254, None)];
+        assert_eq!(seen, expected, "{earlier} earlier, {before} before the address is told");
+        assert!(gateway.bench.worker.books().balanced());
     }
 }
 

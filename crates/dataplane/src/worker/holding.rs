@@ -3,17 +3,22 @@
 
 use super::Worker;
 use crate::counters::DropReason;
-use crate::frame::{Meta, Packet};
+use crate::frame::{Meta, NextHop, Packet};
 use crate::held::Waiting;
 use crate::nodes;
 use crate::port::Port;
 use crate::receipt::{Counted, Receipt};
 use crate::state::{Ended, Lookup, SessionIndex, State, StepIndex};
-use packet::{Buffer, ethernet};
+use packet::Buffer;
+use packet::ethernet::{self, MacAddress};
 
 impl<P: Port> Worker<P> {
+    /// Lets a packet wait for its next hop, unless that has told its address behind it in the same vector.
     pub(super) fn hold(&mut self, packet: Packet<P::Buffer>) {
         let Meta { receipt, next_hop, step, .. } = packet.meta;
+        if let Some(mac) = self.state.neighbours.known(next_hop) {
+            return self.leave_at_last(packet, mac);
+        }
         if matches!(receipt.counted(), Counted::Step(_)) {
             self.state.take_back(receipt);
         }
@@ -22,6 +27,14 @@ impl<P: Port> Worker<P> {
         if let Err((buffer, receipt)) = kept {
             forget(&mut self.state, receipt);
             self.discard(buffer, DropReason::NeighbourUnresolved);
+        }
+    }
+
+    fn leave_at_last(&mut self, mut packet: Packet<P::Buffer>, mac: MacAddress) {
+        let Meta { receipt, next_hop: NextHop { port, .. }, .. } = packet.meta;
+        match put_header(&mut packet.buffer, (mac, self.state.ports.get(port).mac)) {
+            Some(()) => self.lanes[usize::from(port)].push(packet.buffer, receipt),
+            None => self.lose(packet, DropReason::NoHeadroom),
         }
     }
 
@@ -36,25 +49,29 @@ impl<P: Port> Worker<P> {
 
     pub(super) fn release_held(&mut self) {
         for next_hop in std::mem::take(&mut self.state.neighbours.learnt) {
-            let Lookup::Known(mac) = self.state.neighbours.find(next_hop, self.state.now_ns) else {
-                continue;
-            };
-            let ours = self.state.ports.get(next_hop.port).mac;
-            for Waiting { mut buffer, receipt, .. } in self.held.release(next_hop) {
-                let header = ethernet::Header::new(mac, ours, nodes::ethertype(buffer.data()));
-                match nodes::push_ethernet(&mut buffer, header) {
-                    Some(()) => {
-                        self.state.count_again(receipt);
-                        self.lanes[usize::from(next_hop.port)].push(buffer, receipt);
-                    }
-                    None => {
-                        self.counters.count_drops(DropReason::NoHeadroom, 1);
-                        self.trash.push(buffer);
-                    }
+            if let Lookup::Known(mac) = self.state.neighbours.find(next_hop, self.state.now_ns) {
+                self.release(next_hop, mac);
+                // Many may have waited: there is to be room for those of the next.
+                self.make_room();
+            }
+        }
+    }
+
+    /// Lets out what waited for a next hop.
+    fn release(&mut self, next_hop: NextHop, mac: MacAddress) {
+        let Self { held, state, lanes, counters, trash, .. } = self;
+        let (lane, ours) = (&mut lanes[usize::from(next_hop.port)], state.ports.get(next_hop.port).mac);
+        for Waiting { mut buffer, receipt, .. } in held.release(next_hop) {
+            match put_header(&mut buffer, (mac, ours)) {
+                Some(()) => {
+                    state.count_again(receipt);
+                    lane.push(buffer, receipt);
+                }
+                None => {
+                    counters.count_drops(DropReason::NoHeadroom, 1);
+                    trash.push(buffer);
                 }
             }
-            // Many may have waited: there is to be room for those of the next.
-            self.make_room();
         }
     }
 
@@ -87,6 +104,12 @@ impl<P: Port> Worker<P> {
             }
         }
     }
+}
+
+/// Puts the Ethernet header on that a packet waited for: to a station, from us.
+fn put_header<B: Buffer>(buffer: &mut B, (to, from): (MacAddress, MacAddress)) -> Option<()> {
+    let header = ethernet::Header::new(to, from, nodes::ethertype(buffer.data()));
+    nodes::push_ethernet(buffer, header)
 }
 
 /// A packet that waited, or was to, does not leave.
