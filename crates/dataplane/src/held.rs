@@ -19,6 +19,8 @@ pub(crate) struct Held<B> {
     /// Looked at for every packet that is to wait, and so apart from the packets.
     queues: Vec<Queue>,
     per_neighbour: usize,
+    /// Of the packets, those of users who have just woken.
+    woken: usize,
 }
 
 /// Packets of one session that wait for one neighbour.
@@ -36,15 +38,18 @@ pub(crate) struct Waiting<B> {
     next_hop: NextHop,
     session: SessionIndex,
     since_ns: u64,
+    /// It was kept for its user, and is in no queue.
+    is_woken: bool,
     pub(crate) buffer: B,
     /// What it will be counted for.
     pub(crate) receipt: Receipt,
 }
 
 impl<B> Held<B> {
-    pub(crate) fn new(per_neighbour: usize) -> Self {
-        let packets = Vec::with_capacity(per_neighbour * NEIGHBOURS);
-        Self { packets, queues: Vec::with_capacity(QUEUES), per_neighbour }
+    /// With room for so many that were kept for their users, besides others.
+    pub(crate) fn new(per_neighbour: usize, kept: usize) -> Self {
+        let packets = Vec::with_capacity(per_neighbour * NEIGHBOURS + kept);
+        Self { packets, queues: Vec::with_capacity(QUEUES), per_neighbour, woken: 0 }
     }
 
     /// Keeps a packet of a session, if it is of one; gives it back where too many wait.
@@ -54,11 +59,25 @@ impl<B> Held<B> {
         (buffer, receipt): (B, Receipt),
         now_ns: u64,
     ) -> Result<(), (B, Receipt)> {
-        if self.packets.len() == self.packets.capacity() || !self.count(next_hop, session) {
+        let most = self.per_neighbour * NEIGHBOURS;
+        if self.packets.len() - self.woken >= most || !self.count(next_hop, session) {
             return Err((buffer, receipt));
         }
-        self.packets.push(Waiting { next_hop, session, since_ns: now_ns, buffer, receipt });
+        self.packets.push(Waiting { next_hop, session, since_ns: now_ns, is_woken: false, buffer, receipt });
         Ok(())
+    }
+
+    /// Keeps a packet that was kept for its user until now, and takes no place of others. There is to be room: together with those that
+    /// still are kept there are no more than may be.
+    pub(crate) fn keep_woken(&mut self, next_hop: NextHop, (buffer, receipt): (B, Receipt), now_ns: u64) {
+        let session = SessionIndex::NONE;
+        self.packets.push(Waiting { next_hop, session, since_ns: now_ns, is_woken: true, buffer, receipt });
+        self.woken += 1;
+    }
+
+    /// How many wait that were kept for their users.
+    pub(crate) const fn woken(&self) -> usize {
+        self.woken
     }
 
     /// Counts one more for a neighbour; false, and nothing changes, where too many wait.
@@ -93,10 +112,12 @@ impl<B> Held<B> {
         sessions.filter(|known| **known == session).for_each(|known| *known = SessionIndex::NONE);
     }
 
-    /// The packets that waited for `next_hop`, oldest first.
+    /// The packets that waited for `next_hop`, oldest first. Those that are not taken wait on, until the next time.
     pub(crate) fn release(&mut self, next_hop: NextHop) -> impl Iterator<Item = Waiting<B>> {
-        self.queues.retain(|queue| queue.next_hop != next_hop);
-        self.packets.extract_if(.., move |packet| packet.next_hop == next_hop)
+        let Self { packets, queues, woken, per_neighbour: _ } = self;
+        queues.retain(|queue| queue.next_hop != next_hop);
+        let released = packets.extract_if(.., move |packet| packet.next_hop == next_hop);
+        released.inspect(|packet| *woken -= usize::from(packet.is_woken))
     }
 
     /// Those that have waited too long.
@@ -104,6 +125,10 @@ impl<B> Held<B> {
         let is_late = |packet: &Waiting<B>| now_ns.saturating_sub(packet.since_ns) > PATIENCE_NS;
         let late = self.packets.partition_point(is_late);
         for packet in &self.packets[..late] {
+            if packet.is_woken {
+                self.woken -= 1;
+                continue;
+            }
             let is_of = |queue: &&mut Queue| {
                 (queue.next_hop, queue.session) == (packet.next_hop, packet.session) && queue.waiting > 0
             };
@@ -124,6 +149,12 @@ impl<B> Held<B> {
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &B> {
         self.packets.iter().map(|packet| &packet.buffer)
+    }
+
+    /// How many may wait without more memory for it.
+    #[cfg(test)]
+    pub(crate) const fn room(&self) -> usize {
+        self.packets.capacity()
     }
 
     /// How many wait.
@@ -152,7 +183,7 @@ mod tests {
 
     #[test]
     fn packets_leave_in_the_order_they_came() {
-        let mut held = Held::new(2);
+        let mut held = Held::new(2, 2);
         assert_eq!(held.keep(to(1), packet('a'), 0), Ok(()));
         assert_eq!(held.keep(to(2), packet('b'), 0), Ok(()));
         assert_eq!(held.keep(to(1), packet('c'), 0), Ok(()));
@@ -163,7 +194,7 @@ mod tests {
 
     #[test]
     fn no_packet_waits_for_ever() {
-        let mut held = Held::new(2);
+        let mut held = Held::new(2, 2);
         held.keep(to(1), packet('a'), 0).unwrap();
         held.keep(to(1), packet('b'), 10).unwrap();
         let late: String = held.late(PATIENCE_NS + 1).map(|packet| packet.buffer).collect();
@@ -173,9 +204,26 @@ mod tests {
         assert_eq!(held.keep(to(1), packet('d'), 20), Err(packet('d')));
     }
 
+    /// In order with others, whose places they do not take.
+    #[test]
+    fn those_that_were_kept_have_places_of_their_own() {
+        let mut held = Held::new(1, 3);
+        held.keep(to(1), packet('a'), 0).unwrap();
+        "bc".chars().for_each(|name| held.keep_woken(hop(1), packet(name), 0));
+        held.keep_woken(hop(2), packet('d'), 0);
+        assert_eq!((held.keep(to(1), packet('e'), 1), held.woken()), (Err(packet('e')), 3));
+        held.keep(to(2), packet('f'), 1).unwrap();
+        let mut some = held.release(hop(1)).take(2).map(|packet| packet.buffer).collect::<String>();
+        assert_eq!((&*some, held.woken()), ("ab", 2));
+        some.extend(held.release(hop(1)).map(|packet| packet.buffer));
+        assert_eq!((&*some, held.woken()), ("abc", 1));
+        assert_eq!(held.late(PATIENCE_NS + 1).map(|packet| packet.buffer).collect::<String>(), "d");
+        assert_eq!((held.woken(), held.len()), (0, 1));
+    }
+
     #[test]
     fn neighbours_that_have_packets_waiting_are_limited() {
-        let mut held = Held::new(8);
+        let mut held = Held::new(8, 0);
         for session in 0..=(QUEUES / QUEUES_PER_SESSION) as u32 {
             for last in 0..=QUEUES_PER_SESSION as u8 {
                 let at = NextHop::new(session as u8, Ipv4Addr::new(10, 0, 0, last));

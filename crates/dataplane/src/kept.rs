@@ -225,6 +225,11 @@ impl<B> Kept<B> {
         }
     }
 
+    /// Whether there is room for one more, beside so many that were kept, and wait for something else.
+    pub(crate) fn has_room_beside(&self, others: usize) -> bool {
+        self.len() + others < self.slots.len()
+    }
+
     /// Packets kept now.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()

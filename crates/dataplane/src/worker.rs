@@ -114,6 +114,8 @@ pub struct Worker<P: Port> {
     trash: Vec<P::Buffer>,
     /// Packets whose session has changed, and that go their way now.
     resumed: Vec<Packet<P::Buffer>>,
+    /// They run, and what comes of them.
+    is_resuming: bool,
     handoff: Handoff<P::Buffer>,
     /// Packets that other workers had no room for; empty between vectors.
     unsent: Vec<Unread<P::Buffer>>,
@@ -236,6 +238,7 @@ impl<P: Port> Worker<P> {
 
     /// Packets that were kept go before newer ones, so that none overtakes another.
     fn resume(&mut self) {
+        self.is_resuming = true;
         while !self.resumed.is_empty() {
             let count = self.resumed.len().min(VECTOR);
             self.vector.extend(self.resumed.drain(..count));
@@ -244,6 +247,7 @@ impl<P: Port> Worker<P> {
         if !self.rest.frames.is_empty() {
             self.run_rest();
         }
+        self.is_resuming = false;
     }
 
     /// Gives every packet of the vector to its fate, and sees to the neighbours. What waited for one goes before what has found it known

@@ -1,6 +1,7 @@
 //! Packets kept for users who sleep.
 
 mod extended;
+mod woken;
 
 use super::drops;
 use super::rates::uplink;

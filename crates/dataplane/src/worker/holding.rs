@@ -1,9 +1,9 @@
 //! Packets that wait for the Ethernet address of their next hop. While they do they are counted nowhere, and once they leave
 //! they are; only what their flow has taken down, which waits to be of an application, stays with it.
 
-use super::Worker;
+use super::{TRASH_ROOM, Worker};
 use crate::counters::DropReason;
-use crate::frame::{Meta, NextHop, Packet};
+use crate::frame::{Meta, NextHop, Packet, VECTOR};
 use crate::held::Waiting;
 use crate::nodes;
 use crate::port::Port;
@@ -22,9 +22,13 @@ impl<P: Port> Worker<P> {
         if matches!(receipt.counted(), Counted::Step(_)) {
             self.state.take_back(receipt);
         }
+        let (waiting, now_ns) = ((packet.buffer, receipt), self.state.now_ns);
+        // What was kept for a user is not lost for his having been woken: it has its place until it leaves.
+        if self.is_resuming && self.kept.has_room_beside(self.held.woken()) {
+            return self.held.keep_woken(next_hop, waiting, now_ns);
+        }
         let session = self.who_chose(step);
-        let kept = self.held.keep((next_hop, session), (packet.buffer, receipt), self.state.now_ns);
-        if let Err((buffer, receipt)) = kept {
+        if let Err((buffer, receipt)) = self.held.keep((next_hop, session), waiting, now_ns) {
             forget(&mut self.state, receipt);
             self.discard(buffer, DropReason::NeighbourUnresolved);
         }
@@ -50,18 +54,22 @@ impl<P: Port> Worker<P> {
     pub(super) fn release_held(&mut self) {
         for next_hop in std::mem::take(&mut self.state.neighbours.learnt) {
             if let Lookup::Known(mac) = self.state.neighbours.find(next_hop, self.state.now_ns) {
-                self.release(next_hop, mac);
                 // Many may have waited: there is to be room for those of the next.
+                while self.release_some(next_hop, mac) {
+                    self.make_room();
+                }
                 self.make_room();
             }
         }
     }
 
-    /// Lets out what waited for a next hop.
-    fn release(&mut self, next_hop: NextHop, mac: MacAddress) {
+    /// Lets out what waited for a next hop, as many as a vector has; whether more may have.
+    fn release_some(&mut self, next_hop: NextHop, mac: MacAddress) -> bool {
         let Self { held, state, lanes, counters, trash, .. } = self;
         let (lane, ours) = (&mut lanes[usize::from(next_hop.port)], state.ports.get(next_hop.port).mac);
-        for Waiting { mut buffer, receipt, .. } in held.release(next_hop) {
+        let mut released = 0;
+        for Waiting { mut buffer, receipt, .. } in held.release(next_hop).take(VECTOR) {
+            released += 1;
             match put_header(&mut buffer, (mac, ours)) {
                 Some(()) => {
                     state.count_again(receipt);
@@ -69,10 +77,11 @@ impl<P: Port> Worker<P> {
                 }
                 None => {
                     counters.count_drops(DropReason::NoHeadroom, 1);
-                    trash.push(buffer);
+                    throw_away(trash, buffer);
                 }
             }
         }
+        released == VECTOR
     }
 
     /// Drops what has waited too long.
@@ -81,7 +90,7 @@ impl<P: Port> Worker<P> {
         for Waiting { buffer, receipt, .. } in held.late(state.now_ns) {
             forget(state, receipt);
             counters.count_drops(DropReason::NeighbourUnresolved, 1);
-            trash.push(buffer);
+            throw_away(trash, buffer);
         }
     }
 
@@ -110,6 +119,14 @@ impl<P: Port> Worker<P> {
 fn put_header<B: Buffer>(buffer: &mut B, (to, from): (MacAddress, MacAddress)) -> Option<()> {
     let header = ethernet::Header::new(to, from, nodes::ethertype(buffer.data()));
     nodes::push_ethernet(buffer, header)
+}
+
+/// More may be late at once than are freed at once.
+fn throw_away<B: Buffer>(trash: &mut Vec<B>, buffer: B) {
+    if trash.len() >= TRASH_ROOM {
+        B::free_all(trash);
+    }
+    trash.push(buffer);
 }
 
 /// A packet that waited, or was to, does not leave.

@@ -17,7 +17,9 @@ impl<P: Port> Worker<P> {
         let Some(seid) = self.state.sessions.get(session).map(|session| session.seid) else {
             return self.discard(packet.buffer, DropReason::NoSession);
         };
-        let most = step.fits.min(self.kept_per_session);
+        // Those that wait for their next hop have their places still.
+        let has_room = self.kept.has_room_beside(self.held.woken());
+        let most = if has_room { step.fits.min(self.kept_per_session) } else { 0 };
         let longer_ns = step.patience().map_or(0, Patience::ns);
         let until_ns = self.state.now_ns.saturating_add(self.kept_ns).saturating_add(longer_ns);
         let lost = self.kept.keep((session, most), packet, until_ns).err();

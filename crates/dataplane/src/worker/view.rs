@@ -44,6 +44,13 @@ impl<P: Port> Worker<P> {
         self.resumed.capacity()
     }
 
+    /// Packets that may wait for their next hop, leave at once, and be freed at once, without more memory for it.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> usize {
+        let lanes = self.lanes.iter().map(|lane| lane.out.capacity() + lane.receipts.capacity());
+        self.held.room() + lanes.sum::<usize>() + self.trash.capacity()
+    }
+
     /// The packets that wait for the Ethernet address of their next hop.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &[u8]> {
