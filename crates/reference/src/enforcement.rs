@@ -146,17 +146,18 @@ impl Session {
     /// Decides about a packet that matches a PDR, charges it and counts it. The order:
     ///
     /// 1. the gates;
-    /// 2. the FAR: once a quota is used up, that of its URR stands in for one that forwards or buffers;
+    /// 2. the FAR: once a quota is used up, that of its URR stands in for one that forwards or buffers, unless another one that is
+    ///    used up has none;
     /// 3. copies, but of what is answered (`portal.rs`);
     /// 4. a FAR that drops, buffers or answers: nothing is charged or counted, for nothing leaves;
     /// 5. what is not sent in any case: to ourselves, no hop left, too long;
     /// 6. redirection to another address, by which routes go;
-    /// 7. the quotas, unless a FAR stands in: what they stop takes nothing of a rate;
+    /// 7. the quotas, but for those that have a FAR, where one stands in: what they stop takes nothing of a rate;
     /// 8. the rates, and counting. Where no rule limits a packet, the node itself may.
     ///
     /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE). Of several quotas used
-    /// up the first in the order of the PDR decides. Fragments go by the FAR of their packet, but the quotas are asked for
-    /// each.
+    /// up one without a FAR decides, and of several with one the first in the order of the PDR. Fragments go by the FAR of their
+    /// packet, but the quotas are asked for each.
     pub(crate) fn decide(
         &mut self,
         pdr: &Pdr,
@@ -224,14 +225,14 @@ impl Session {
         Some((other.unwrap_or(own).clone(), other.is_some()))
     }
 
-    /// Holds a packet that may leave to quotas, unless a FAR stands in for the time after them, and to rates, and counts it.
+    /// Holds a packet that may leave to quotas, but for those for whose end a FAR stands in, and to rates, and counts it.
     fn enforce(
         &mut self,
         (pdr, stands_in): (&Pdr, bool),
         load: Load,
         moment: Moment<'_>,
     ) -> Result<(), DropReason> {
-        if !stands_in && self.exhausted(pdr).is_some() {
+        if self.exhausted(pdr).is_some_and(|urr| !stands_in || urr.quota_far.is_none()) {
             return Err(DropReason::QuotaExhausted);
         }
         if !self.charge(pdr, load, moment) {

@@ -243,8 +243,8 @@ pub struct Program {
     /// instance. Most sessions have none.
     pub framed_routes: Rare<(Instance, IpNet)>,
     /// What becomes of packets once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1), by step, then
-    /// in the order of the PDR's URRs; of several used up, the first URR in that order decides. Steps that drop have
-    /// none: what no quota lets pass, the end of one does not either.
+    /// in the order of the PDR's URRs; of several used up, the first URR in that order decides, unless one has no FAR: that
+    /// ends packets. Steps that drop have none: what no quota lets pass, the end of one does not either.
     pub beyond_quota: Rare<Beyond>,
     /// What FARs do to the requests of steps that forward by them.
     pub treatments: Rare<(FarId, Treatment)>,

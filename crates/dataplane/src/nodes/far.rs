@@ -70,13 +70,13 @@ impl<B: Buffer> Node<B> for Far {
     }
 }
 
-/// Where another FAR may stand in for the time after a quota, a packet is counted before the next one is asked which it goes by: of those
-/// that come together, one may use the quota up. The fragments of one packet go by the same.
+/// Where another FAR may stand in for the time after a quota, or does, a packet is counted before the next one is asked which it goes by:
+/// of those that come together, one may use the quota up. The fragments of one packet go by the same.
 #[inline]
 fn count_at_once<B: Buffer>(run: &mut Run<'_, B>, place: u8, next: Next) -> Next {
     let Meta { step, fate, .. } = run.packets[usize::from(place)].meta;
     let is_counted = matches!(next, Next::To(NodeId::Qer | NodeId::Urr)) && fate != Fate::Split;
-    if !is_counted || !run.state.sessions.cells.step(step).may_yield() {
+    if !is_counted || !run.state.sessions.cells.step(step).is_of_a_quota_far() {
         return next;
     }
     let next = if next == Next::To(NodeId::Qer) { run.process_at_once::<Qer>(place) } else { next };

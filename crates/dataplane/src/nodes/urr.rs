@@ -37,17 +37,20 @@ pub(super) fn count_all<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
     }
 }
 
-/// Whether a quota stops a packet. Where a FAR stands in for the time after it, quotas have had their say; `far` saw to it.
+/// Whether a quota stops a packet. Where a FAR stands in for the time after it, `far` saw to it that no other one does, but of
+/// parts of one packet: they go one way.
 #[inline]
 pub(super) fn is_beyond_quota<B: Buffer>(state: &mut State, packet: &Packet<B>, step: &WholeStep) -> bool {
     let used = (packet.meta.direction(), u32::from(packet.meta.bytes));
-    if state.has_plenty((step, packet.meta.step), used) || step.stands_in() {
+    let rule = (step, packet.meta.step);
+    if state.has_plenty(rule, used) {
         return false;
     }
-    if state.is_stopped((step, packet.meta.step), used.0) {
+    // Where quotas lead on, one that does may say so of the wrong one.
+    if !step.may_yield() && !step.stands_in() && state.is_stopped(rule, used.0) {
         return true;
     }
-    let Some(place) = state.used_up(step) else { return false };
+    let Some(place) = state.stopped_by(rule) else { return false };
     state.remind((step.session, place), |state| state.start_of(packet));
     true
 }

@@ -118,7 +118,7 @@ const TO_ACCESS: u8 = 8;
 const TO_LAN: u8 = 16;
 /// Once a quota is used up, another step may stand in for it.
 const YIELDS: u8 = 32;
-/// It stands in for another step: the quotas of its URRs hold nothing up.
+/// It stands in for another step: the quotas of its URRs hold nothing up, but for those without a FAR.
 const STANDS_IN: u8 = 1;
 /// Somebody wants to hear of its packets that are dropped.
 const MINDS_DROPS: u8 = 128;
@@ -306,6 +306,12 @@ impl HotStep {
     #[inline]
     pub(crate) const fn may_yield(&self) -> bool {
         self.flags & YIELDS != 0
+    }
+
+    /// Whether another step may stand in for it, or it does for another.
+    #[inline]
+    pub(crate) const fn is_of_a_quota_far(&self) -> bool {
+        self.flags & (YIELDS | STANDS_IN) != 0
     }
 
     /// Whether somebody wants to hear of its packets that are dropped.

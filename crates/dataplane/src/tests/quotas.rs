@@ -3,7 +3,7 @@
 use super::usage::{downlink, query, told, with_urr};
 use crate::counters::DropReason;
 use crate::fixture::{Bench, METERED, N3, N6, metered};
-use dplink::{Command, Desired, UsageCause};
+use dplink::{Command, Desired, Notice, UsageCause};
 use rules::{
     ApplyAction, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeaderCreation, Rules, Seid,
     Since, Teid, Triggers, Urr, UrrId, Volume,
@@ -152,6 +152,84 @@ fn no_vector_overdraws_a_quota() {
     (0..10).for_each(|_| bench.receive(N6, &downlink(32)));
     bench.settle();
     assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (0, 10));
+}
+
+/// [`with_quota_far`], and a second URR with a quota of so many bytes that has no FAR, named first or last.
+fn with_an_end(far: Far, total: u64, is_first: bool) -> Rules {
+    let mut rules = with_quota_far(far);
+    let volume_quota = Some(Volume { total: Some(total), ..Volume::default() });
+    rules.urrs.push(Urr { id: UrrId(2), volume_quota, quota_far: None, ..rules.urrs[0].clone() });
+    let named = if is_first { [2, 1] } else { [1, 2] }.map(UrrId);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = named.to_vec().into());
+    rules
+}
+
+/// TS 29.244 5.2.2.2.1 is of each URR by itself: whichever is named first, and used up first, one that terminates does so, from the
+/// next packet of a vector on.
+#[test]
+fn a_quota_without_a_far_ends_what_another_leads_on() {
+    for (is_first, are_together) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut bench = Bench::new();
+        bench.put(METERED, 1, with_an_end(portal(), 240, is_first));
+        bench.settle();
+        let mut causes = Vec::new();
+        for _ in 0..10 {
+            bench.receive(N6, &downlink(32));
+            if !are_together {
+                causes.extend(told(&bench.settle()));
+            }
+        }
+        causes.extend(told(&bench.settle()));
+        let case = format!("first: {is_first}, together: {are_together}");
+        assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (2, 2), "{case}");
+        assert_eq!(bench.worker.counters().drops[DropReason::QuotaExhausted as usize], 6, "{case}");
+        assert_eq!(causes, [(UsageCause::VolumeQuota, 120), (UsageCause::VolumeQuota, 240)], "{case}");
+        assert!(bench.worker.books().balanced());
+    }
+}
+
+/// Then packets go by the FAR of their PDR, in a vector as alone: one that keeps them does so again.
+#[test]
+fn a_quota_without_a_far_ends_what_stands_in_from_the_next_packet_on() {
+    let mut bench = Bench::new();
+    let mut rules = with_an_end(portal(), 120, false);
+    rules.urrs[0].volume_quota = Some(Volume { total: Some(0), ..Volume::default() });
+    rules.fars[1].apply_action = ApplyAction::Buffer;
+    bench.put(METERED, 1, rules);
+    bench.settle();
+    (0..4).for_each(|_| bench.receive(N6, &downlink(32)));
+    bench.settle();
+    assert_eq!((bench.sent(N6).len(), bench.worker.books().held), (2, 2));
+    assert_eq!(bench.worker.counters().drops[DropReason::QuotaExhausted as usize], 0);
+}
+
+/// Of two quotas of nothing, the one that ends packets is missed first.
+#[test]
+fn a_quota_of_nothing_that_ends_packets_is_told_before_one_that_leads_them_on() {
+    for is_first in [false, true] {
+        let mut bench = Bench::new();
+        let mut rules = with_an_end(portal(), 0, is_first);
+        rules.urrs[0].volume_quota = rules.urrs[1].volume_quota;
+        let whose = |bench: &mut Bench| {
+            bench.receive(N6, &downlink(32));
+            let urr = |notice| match notice {
+                Notice::Usage { cause: UsageCause::VolumeQuota, counts, .. } => {
+                    counts.first().map(|it| it.urr)
+                }
+                _ => None,
+            };
+            bench.settle().into_iter().find_map(urr)
+        };
+        bench.put(METERED, 1, rules.clone());
+        bench.settle();
+        assert_eq!([whose(&mut bench), whose(&mut bench)], [Some(UrrId(2)), None]);
+        rules.urrs[1].quota_grant += 1;
+        rules.urrs[1].volume_quota = Some(Volume { total: Some(1_000), ..Volume::default() });
+        bench.put(METERED, 2, rules);
+        bench.settle();
+        assert_eq!([whose(&mut bench), whose(&mut bench)], [Some(UrrId(1)), None]);
+        assert_eq!(bench.sent(N6).len(), 2);
+    }
 }
 
 /// It was never used up: who gave it is told by the first packet that misses it, wherever that goes, once for each time it is given,

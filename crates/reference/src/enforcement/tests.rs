@@ -369,3 +369,19 @@ fn a_used_up_quota_may_lead_elsewhere() {
     .unwrap();
     assert_eq!(to.destination_interface, Interface::SgiLan);
 }
+
+/// Whichever is named first (TS 29.244 5.2.2.2.1 is of each URR by itself).
+#[test]
+fn a_used_up_quota_without_a_far_ends_what_others_lead_on() {
+    let leading = Urr { volume_quota: quota(Some(1_000), None), quota_far: Some(FarId(2)), ..urr(1) };
+    let ending = Urr { volume_quota: quota(Some(2_000), None), ..urr(2) };
+    for urrs in [[leading.clone(), ending.clone()], [ending, leading]] {
+        let mut rules = rules(vec![], urrs.into());
+        let other = Far { id: FarId(2), ..rules.fars[0].clone() };
+        rules.fars.push(other);
+        let mut session = Session::new(Seid(1), rules, &[], 0);
+        let sent: Vec<_> = (0..4).map(|_| send(&mut session, Interface::Access, 1_000, 0)).collect();
+        let ended = Some(DropReason::QuotaExhausted);
+        assert_eq!(sent, [None, None, ended, ended]);
+    }
+}

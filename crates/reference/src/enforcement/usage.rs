@@ -57,10 +57,12 @@ impl Session {
         self.usages.iter().map(|usage| usage.counts).collect()
     }
 
-    /// The first URR of a PDR that measures and whose quota is used up.
+    /// Of a PDR's URRs that measure, the one whose used-up quota decides: the first without a FAR of its own, which ends what
+    /// others would lead on (TS 29.244 5.2.2.2.1 is of each by itself), else the first.
     pub(super) fn exhausted(&self, pdr: &Pdr) -> Option<&Urr> {
-        let mut urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
-        urrs.find(|urr| !urr.inactive && self.is_exhausted(urr.id))
+        let urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
+        let mut used_up = urrs.filter(|urr| !urr.inactive && self.is_exhausted(urr.id));
+        used_up.clone().find(|urr| urr.quota_far.is_none()).or_else(|| used_up.next())
     }
 
     /// Of each URR, whether its quota is used up.
