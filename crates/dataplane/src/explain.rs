@@ -54,6 +54,7 @@ struct Finding {
 enum Seen {
     Sent,
     Kept,
+    KeptBeyondQuota,
     Answered,
     Dropped(DropReason),
 }
@@ -77,17 +78,17 @@ impl Explain {
         Self { token, question, finding }
     }
 
-    /// Finds it out.
-    pub(crate) fn answer(&mut self, state: &mut State) {
+    /// Finds it out, where it is known by which steps there is room for one more packet to be kept.
+    pub(crate) fn answer(&mut self, state: &mut State, has_room: impl Fn(&WholeStep) -> bool) {
         let fate = match self.find(state) {
-            Ok(step) => self.follow(state, step),
+            Ok(step) => self.follow(state, step, has_room),
             Err(reason) => Seen::Dropped(reason),
         };
         self.finding.fate = Some(fate);
     }
 
     /// What the step does, as `far` and the nodes behind it do it.
-    fn follow(&mut self, state: &mut State, at: StepIndex) -> Seen {
+    fn follow(&mut self, state: &mut State, at: StepIndex, has_room: impl Fn(&WholeStep) -> bool) -> Seen {
         let at = match state.sessions.cells.step(at).may_yield() {
             true => state.beyond_quota(at).unwrap_or(at),
             false => at,
@@ -108,6 +109,8 @@ impl Explain {
         match step.kind {
             Kind::Drop | Kind::DropAndNotify => Seen::Dropped(DropReason::FarDrop),
             Kind::GateClosed => Seen::Dropped(DropReason::GateClosed),
+            Kind::Keep | Kind::KeepAndNotify if !has_room(&step) => Seen::Dropped(DropReason::BufferFull),
+            Kind::Keep | Kind::KeepAndNotify if step.stands_in() => Seen::KeptBeyondQuota,
             Kind::Keep | Kind::KeepAndNotify => Seen::Kept,
             Kind::Redirect | Kind::Reset if self.question.protocol == packet::protocol::TCP => Seen::Answered,
             Kind::Redirect | Kind::Reset => Seen::Dropped(DropReason::Redirected),
@@ -266,6 +269,7 @@ impl Explain {
             outcome: match fate.unwrap_or(Seen::Dropped(DropReason::Unfinished)) {
                 Seen::Sent => Outcome::Sent,
                 Seen::Kept => Outcome::Kept,
+                Seen::KeptBeyondQuota => Outcome::KeptBeyondQuota,
                 Seen::Answered => Outcome::Answered,
                 Seen::Dropped(reason) => Outcome::Dropped { reason: reason.name().to_owned() },
             },

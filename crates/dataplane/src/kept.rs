@@ -103,13 +103,12 @@ impl<B> Kept<B> {
         packet: Packet<B>,
         until_ns: u64,
     ) -> Result<(), Packet<B>> {
-        let known = self.by_session.get(u64::from(session.0));
-        let length = known.map_or(0, |queue| self.queues[queue as usize].length);
-        if length >= u32::from(most) {
+        if !self.has_room((session, most)) {
             return Err(packet);
         }
         let Some(slot) = self.free.pop() else { return Err(packet) };
         self.slots[slot as usize] = Slot { packet: Some(packet), until_ns, next: NONE };
+        let known = self.by_session.get(u64::from(session.0));
         let queue = known.unwrap_or_else(|| self.open(session));
         let queue = &mut self.queues[queue as usize];
         match queue.last {
@@ -119,6 +118,11 @@ impl<B> Kept<B> {
         queue.last = slot;
         queue.length += 1;
         Ok(())
+    }
+
+    /// Whether one more packet of a session would be kept that may have so many.
+    pub(crate) fn has_room(&self, (session, most): (SessionIndex, u16)) -> bool {
+        self.count(session) < usize::from(most) && !self.free.is_empty()
     }
 
     /// Whether the control plane still has to be told of the session's packets that matched a rule; [`Kept::told`] says

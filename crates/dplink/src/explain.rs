@@ -91,6 +91,8 @@ pub enum Outcome {
     Sent,
     /// It is kept for its user, who sleeps.
     Kept,
+    /// It is kept until there is a quota again: the FAR of one that is used up says so.
+    KeptBeyondQuota,
     /// Its user is answered in the place of the server, or the connection is reset.
     Answered,
     /// It is dropped.

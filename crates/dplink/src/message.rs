@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 32;
+pub const VERSION: u16 = 33;
 
 /// Rules of a kind.
 const FEW: usize = 16;

@@ -306,6 +306,7 @@ fn outcome(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Sent => "it would be sent".to_owned(),
         Outcome::Kept => "it would be kept for its user, who sleeps".to_owned(),
+        Outcome::KeptBeyondQuota => "it would be kept until there is a quota again".to_owned(),
         Outcome::Answered => "its user would be sent elsewhere, or the connection reset".to_owned(),
         Outcome::Dropped { reason } => {
             format!("it would be dropped: {reason} ({})", about(reason).trim_end_matches('.'))
@@ -412,6 +413,12 @@ pub(super) mod tests {
         }
         let json = serde_json::to_value(&told).unwrap();
         assert_eq!((&json["pdr"], &json["predefined"][1]["rule"]), (&2.into(), &"ads".into()));
+    }
+
+    #[test]
+    fn what_is_kept_for_want_of_a_quota_is_not_for_who_sleeps() {
+        assert_eq!(outcome(&Outcome::KeptBeyondQuota), "it would be kept until there is a quota again");
+        assert_eq!(outcome(&Outcome::Kept), "it would be kept for its user, who sleeps");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Packets kept for users who sleep.
 
+mod explained;
 mod extended;
 mod woken;
 

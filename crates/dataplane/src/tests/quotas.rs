@@ -1,9 +1,10 @@
 //! Volume quotas: what their end stops, where packets go then, and who is told.
 
+use super::observe::{explain, question};
 use super::usage::{downlink, query, told, with_urr};
 use crate::counters::DropReason;
 use crate::fixture::{Bench, METERED, N3, N6, metered};
-use dplink::{Command, Desired, Notice, UsageCause};
+use dplink::{Command, Desired, Notice, Outcome, UsageCause};
 use rules::{
     ApplyAction, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeaderCreation, Rules, Seid,
     Since, Teid, Triggers, Urr, UrrId, Volume,
@@ -121,6 +122,9 @@ fn a_quota_may_be_waited_for() {
         bench.settle();
     }
     assert_eq!((bench.sent(N3).len(), bench.worker.books().held), (2, 1));
+    // Nobody sleeps.
+    let asked = || question([10, 60, 0, METERED as u8], true);
+    assert_eq!(explain(&mut bench, asked()).outcome, Outcome::KeptBeyondQuota);
     rules.urrs[0].quota_grant += 1;
     bench.put(METERED, 2, rules.clone());
     bench.settle();
@@ -129,6 +133,7 @@ fn a_quota_may_be_waited_for() {
     (0..3).for_each(|_| bench.receive(N6, &downlink(32)));
     bench.settle();
     assert_eq!((bench.sent(N3).len(), bench.worker.books().held), (1, 2));
+    assert_eq!(explain(&mut bench, asked()).outcome, Outcome::Dropped { reason: "buffer_full".to_owned() });
     rules.urrs[0].volume_quota = Some(Volume { total: Some(60), ..Volume::default() });
     for (revision, waiting) in [(3, 1), (4, 0)] {
         rules.urrs[0].quota_grant += 1;

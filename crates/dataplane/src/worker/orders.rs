@@ -220,7 +220,7 @@ impl<P: Port> Worker<P> {
             Order::Count(counters) => self.count(counters),
             Order::Trace(tracer) => Report::Traced(std::mem::replace(&mut self.tracer, tracer)),
             Order::Explain(mut explain) => {
-                explain.answer(&mut self.state);
+                self.explain(&mut explain);
                 Report::Explained(explain)
             }
             Order::Load(loading) => {

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::counters::DropReason;
+use crate::explain::Explain;
 use crate::frame::{Meta, Packet};
 use crate::port::Port;
 use crate::state::{HotStep, Kind, Patience, SessionIndex, Unwanted, WholeStep};
@@ -19,7 +20,7 @@ impl<P: Port> Worker<P> {
         };
         // Those that wait for their next hop have their places still.
         let has_room = self.kept.has_room_beside(self.held.woken());
-        let most = if has_room { step.fits.min(self.kept_per_session) } else { 0 };
+        let most = if has_room { most_kept(&step, self.kept_per_session) } else { 0 };
         let longer_ns = step.patience().map_or(0, Patience::ns);
         let until_ns = self.state.now_ns.saturating_add(self.kept_ns).saturating_add(longer_ns);
         let lost = self.kept.keep((session, most), packet, until_ns).err();
@@ -32,6 +33,14 @@ impl<P: Port> Worker<P> {
         if let Some(packet) = lost {
             self.discard_kept(packet, DropReason::BufferFull);
         }
+    }
+
+    /// Says what would happen to a packet.
+    pub(super) fn explain(&mut self, explain: &mut Explain) {
+        let Self { state, kept, held, kept_per_session, .. } = self;
+        let has_room = kept.has_room_beside(held.woken());
+        let may_keep = |step: &WholeStep| kept.has_room((step.session, most_kept(step, *kept_per_session)));
+        explain.answer(state, |step| has_room && may_keep(step));
     }
 
     /// A FAR that drops may want the control plane to hear of it (TS 29.244 8.2.26, NOCP).
@@ -141,6 +150,11 @@ impl<P: Port> Worker<P> {
             is_news(step, meta).then_some(step.pdr)
         })
     }
+}
+
+/// How many packets a step keeps of its session, which may have so many in all.
+fn most_kept(step: &HotStep, per_session: u16) -> u16 {
+    step.fits.min(per_session)
 }
 
 /// Whether the control plane wants to hear of a packet.
