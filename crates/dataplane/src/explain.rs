@@ -66,6 +66,8 @@ enum TakenAs {
     Asked,
     /// As its flow is known to be.
     Known(Detected),
+    /// As its addresses, ports and protocol say, by which its first packet would be decided.
+    ByAddress(Detected),
     /// Its first packets would be looked at.
     Unknown,
 }
@@ -239,12 +241,14 @@ impl Explain {
         (ports, policies): (&[PortConfig], &[PolicyConfig]),
         content: Option<&ContentRules>,
     ) -> Explanation {
+        let named =
+            |detected: Detected| content.and_then(|content| detected.name(content)).map(str::to_owned);
         let application = self.finding.taken_as.map(|taken_as| match taken_as {
             TakenAs::Asked => ExplainedApplication::Asked,
             TakenAs::Unknown => ExplainedApplication::Unknown,
+            TakenAs::ByAddress(detected) => ExplainedApplication::ByAddress(named(detected)),
             TakenAs::Known(detected) => {
-                let name = content.and_then(|content| detected.name(content));
-                name.map_or(ExplainedApplication::None, |name| ExplainedApplication::Known(name.to_owned()))
+                named(detected).map_or(ExplainedApplication::None, ExplainedApplication::Known)
             }
         });
         let Finding {
@@ -279,22 +283,27 @@ impl Explain {
 }
 
 fn flow_key(question: &Question) -> FlowKey {
+    FlowKey::new(&tuple(question), Direction::Uplink).within(question.instance)
+}
+
+/// As it goes up.
+fn tuple(question: &Question) -> FiveTuple {
     let number = |address: IpAddr| match address {
         IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
         IpAddr::V6(address) => address.to_bits(),
     };
     let (source_port, destination_port) = question.ports.unwrap_or_default();
-    let up = FiveTuple {
+    FiveTuple {
         source: number(question.ue),
         destination: number(question.remote),
         source_port,
         destination_port,
         spi: question.spi.unwrap_or_default(),
         protocol: question.protocol,
+        tos: question.traffic_class,
         version: if question.ue.is_ipv4() { 4 } else { 6 },
         ..FiveTuple::default()
-    };
-    FlowKey::new(&up, Direction::Uplink).within(question.instance)
+    }
 }
 
 /// The front of the packet's header, as far as routers look at it.

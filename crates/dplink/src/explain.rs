@@ -79,6 +79,9 @@ pub enum ExplainedApplication {
     Known(String),
     /// Of none, as its first packets said.
     None,
+    /// Nothing is known of it, and its first packet would go by its addresses, ports and protocol, unless that says more: of this one,
+    /// or of none.
+    ByAddress(Option<String>),
     /// It is not known: its first packets would be looked at, and meanwhile go as is told.
     Unknown,
 }

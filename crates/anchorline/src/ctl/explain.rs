@@ -196,6 +196,11 @@ fn of_application(question: &Question, taken_as: &ExplainedApplication) -> Strin
         (ExplainedApplication::Asked, Some(application)) => format!("application {application}, as asked"),
         (ExplainedApplication::Known(name), _) => format!("application {name}, as its first packets said"),
         (ExplainedApplication::None, _) => "no application, as its first packets said".to_owned(),
+        (ExplainedApplication::ByAddress(name), _) => {
+            let name =
+                name.as_ref().map_or("no application".to_owned(), |name| format!("application {name}"));
+            format!("{name}, by its addresses, ports and protocol, unless its first packet says more")
+        }
         (ExplainedApplication::Asked | ExplainedApplication::Unknown, _) => {
             "an application not known yet: first packets are looked at, and go so meanwhile".to_owned()
         }

@@ -1,12 +1,14 @@
 //! Which PDR takes the packet: in every tunnel and QoS flow it may come in, by the classifier of its session.
 
-use super::{Explain, TakenAs, direction, flow_key, header};
+use super::{Explain, TakenAs, direction, flow_key, header, tuple};
 use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::{Meta, PortIndex};
 use crate::nodes::is_from_nobody;
 use crate::side::Side;
-use crate::state::{Bearing, Behind, Key, Place, Ports, Session, SessionIndex, State, StepIndex, user_key};
+use crate::state::{
+    Bearing, Behind, Key, Place, Ports, Session, SessionIndex, State, StepIndex, View, user_key,
+};
 use arrayvec::ArrayVec;
 use dplink::Question;
 use packet::protocol;
@@ -33,7 +35,7 @@ impl Explain {
             return Err(DropReason::IpNotForUs);
         }
         let classifier = &session.classifier;
-        let (taken_as, application) = known(&self.question, state, session.looks.application);
+        let (taken_as, application) = known(&self.question, state, found);
         self.finding.taken_as = taken_as;
         let all = || arrivals(&self.question, &tunnels, state, classifier.qfis());
         let find = |application| {
@@ -109,7 +111,9 @@ fn by_application(
 }
 
 /// Of what application the packet is, where the session's rules ask.
-fn known(question: &Question, state: &State, is_asked_for: bool) -> (Option<TakenAs>, Application) {
+fn known(question: &Question, state: &State, of: SessionIndex) -> (Option<TakenAs>, Application) {
+    let session = state.sessions.get(of);
+    let is_asked_for = session.is_some_and(|session| session.looks.application);
     if let Some(application) = &question.application {
         return (Some(TakenAs::Asked), Application::Of(application.tag()));
     }
@@ -119,10 +123,17 @@ fn known(question: &Question, state: &State, is_asked_for: bool) -> (Option<Take
     let key = flow_key(question);
     let place =
         Place { key: &key, hash: state.flows.hash(&key), ..Meta::new(0, Side::of(Interface::Access)).flow() };
-    match state.flows.detected(place) {
-        Detected::NOT_YET => (Some(TakenAs::Unknown), Application::None),
-        detected => (Some(TakenAs::Known(detected)), state.content.application(detected)),
-    }
+    let waits = || state.content.waits((&key, place.hash), of).is_some();
+    let first = || View::of_no_packet(tuple(question), key.network()).held_by(session);
+    let (taken_as, detected) = match state.flows.detected(place) {
+        Detected::NOT_YET if waits() => return (Some(TakenAs::Unknown), Application::None),
+        Detected::NOT_YET => match state.content.foresee(&first(), state.now_ns) {
+            Some(detected) => (TakenAs::ByAddress(detected), detected),
+            None => return (Some(TakenAs::Unknown), Application::None),
+        },
+        detected => (TakenAs::Known(detected), detected),
+    };
+    (Some(taken_as), state.content.application(detected))
 }
 
 /// The packet in every tunnel and QoS flow it may come in: without a QFI first, then with those PDRs ask for.

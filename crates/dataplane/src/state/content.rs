@@ -12,7 +12,7 @@ use crate::content::{ContentRules, Detected, OfQuery};
 use dpi::extract::dns::{Message, Name, in_segment};
 use dpi::extract::{Request, Seen, Verdict};
 use dpi::learn::{Learner, Lookup};
-use dpi::matching::Facts;
+use dpi::matching::{Facts, Layer};
 use packet::tcp;
 use rules::{Application, Arrival, Direction};
 use std::fmt;
@@ -142,6 +142,17 @@ impl Content {
     pub(crate) fn by_address(&self, view: &View<'_>, now_ns: u64) -> Detected {
         let known = self.rules.as_deref().zip(self.memory.as_deref());
         known.map_or(Detected::NONE, |(rules, memory)| rules.detect(&memory.facts_of_address(view, now_ns)))
+    }
+
+    /// Of what application the first packet of a flow is that says nothing by itself; `None` where it waits for those behind it.
+    pub(crate) fn foresee(&self, view: &View<'_>, now_ns: u64) -> Option<Detected> {
+        if view.is_dns() {
+            // Of whatever name.
+            let facts = Facts { layer: Some(Layer::Dns), ..view.facts() };
+            return Some(self.rules.as_ref().map_or(Detected::NONE, |rules| rules.detect(&facts)));
+        }
+        let waits = view.may_wait() && view.may_be_followed();
+        (!waits).then(|| self.by_address(view, now_ns))
     }
 
     /// Of what application a lookup is that was looked at before.

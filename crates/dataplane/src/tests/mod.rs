@@ -13,6 +13,7 @@ mod enrich_errors;
 mod enrich_hosts;
 mod ethernet;
 mod exits;
+mod foreseen;
 mod fragments;
 mod framed;
 mod frames_between;

@@ -54,6 +54,11 @@ impl<'a> View<'a> {
         Some(Self { tuple, direction, network, holder: Seid(0), upper, packet })
     }
 
+    /// Of a packet that is only thought of, and carries nothing; of what network its user is, by the digest of that.
+    pub(crate) const fn of_no_packet(tuple: FiveTuple, network: u16) -> Self {
+        Self { tuple, direction: Direction::Uplink, network, holder: Seid(0), upper: &[], packet: (&[], 0) }
+    }
+
     /// The same of a session's packet: what is learned of lookups is learned for that, and no other that has the address later.
     pub(crate) fn held_by(self, session: Option<&Session>) -> Self {
         Self { holder: session.map_or(Seid(0), |session| session.seid), ..self }
@@ -62,6 +67,12 @@ impl<'a> View<'a> {
     /// Whether later packets may say more than this one.
     pub(crate) fn may_wait(&self) -> bool {
         !self.tuple.fragment && matches!(self.tuple.protocol, protocol::TCP | protocol::UDP) && !self.is_dns()
+    }
+
+    /// Whether later packets may say more, as far as this one, the first of its flow, says by itself: of a connection they do.
+    pub(super) fn may_be_followed(&self) -> bool {
+        let mut inspection = Inspection::new();
+        self.tuple.protocol == protocol::TCP || inspection.datagram(self.datagram()) == Verdict::More
     }
 
     /// Whether it may be a lookup or its answer: of those, every packet is looked at.
