@@ -18,6 +18,9 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::net::IpAddr;
 
+/// IDs of QERs that predefined rules have begin here.
+const PREDEFINED: u32 = 1 << 31;
+
 /// A packet.
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -138,6 +141,7 @@ impl Args {
 /// Rule by rule, then the outcome.
 fn text(question: &Question, Told { explanation, predefined }: &Told) -> String {
     let comes_of = |pdr: PdrId| predefined.iter().find(|it| it.pdr == pdr);
+    let taken = explanation.pdr.and_then(comes_of);
     let named = |pdr: PdrId| match comes_of(pdr) {
         Some(ComesOf { rule, .. }) => format!("{pdr} (predefined rule \"{rule}\")"),
         None => pdr.to_string(),
@@ -162,10 +166,10 @@ fn text(question: &Question, Told { explanation, predefined }: &Told) -> String 
         None => {}
     }
     if let Some(explained) = &explanation.action {
-        let drops = explanation.pdr.and_then(comes_of).is_some_and(|it| it.drops);
-        line("action", action(explained, drops));
+        line("action", action(explained, taken.is_some_and(|it| it.drops)));
     }
-    explanation.qers.iter().for_each(|qer| line("QER", rate(qer, question.is_down)));
+    let rule = taken.map(|it| &*it.rule);
+    explanation.qers.iter().for_each(|qer| line("QER", rate(qer, question.is_down, rule)));
     explanation.urrs.iter().for_each(|urr| line("URR", usage(urr)));
     if let Some(name) = &explanation.policy {
         line("policy", format!("{name:?} says by which next hop it leaves, and not the routes"));
@@ -279,11 +283,17 @@ const fn side(side: Interface) -> &'static str {
     }
 }
 
-fn rate(qer: &ExplainedQer, is_down: bool) -> String {
+/// Of the predefined rule of this name, if it is known that the PDR comes of one.
+fn rate(qer: &ExplainedQer, is_down: bool, rule: Option<&str>) -> String {
     let way = if is_down { "downlink" } else { "uplink" };
     let now = if qer.admits { "has room now" } else { "is used up now" };
     let name = match qer.qer {
         QerId::OWN => "the node's own limit (session_mbr_kbps)".to_owned(),
+        // Control planes leave the highest bit 0 (TS 29.244 8.2.75).
+        QerId(PREDEFINED..) => match rule {
+            Some(rule) => format!("the QER of predefined rule \"{rule}\""),
+            None => "a predefined rule's QER".to_owned(),
+        },
         other => other.to_string(),
     };
     match qer.limit_kbps {
@@ -408,11 +418,15 @@ pub(super) mod tests {
         let of = |pdr, rule: &str| ComesOf { pdr: PdrId(pdr), rule: rule.to_owned(), drops: rule == "ads" };
         let mut told = told(vec![of(1, "video"), of(2, "ads")]);
         told.explanation.action = Some(ExplainedAction::Drop);
+        told.explanation.qers[0].qer = QerId(1 << 31 | 3 << 8);
+        let without_engine = Told { explanation: told.explanation.clone(), predefined: vec![] };
+        assert!(text(&question, &without_engine).contains("QER:      a predefined rule's QER limits uplink"));
         let text = text(&question, &told);
         for line in [
             "tried:    PDR 1 (predefined rule \"video\") its SDF filter",
             "rule:     PDR 2 (predefined rule \"ads\") matches\n",
             "action:   the predefined rule's FAR says drop\n",
+            "QER:      the QER of predefined rule \"ads\" limits uplink to 8 kbit/s",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
@@ -429,7 +443,7 @@ pub(super) mod tests {
     #[test]
     fn a_limit_of_the_nodes_own_is_told_as_such() {
         let own = ExplainedQer { qer: QerId::OWN, limit_kbps: Some(8), admits: false };
-        let told = rate(&own, false);
+        let told = rate(&own, false, None);
         assert_eq!(
             told,
             "the node's own limit (session_mbr_kbps) limits uplink to 8 kbit/s (MBR), and is used up now"
