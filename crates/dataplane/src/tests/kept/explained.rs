@@ -15,7 +15,7 @@ fn sleeping(others: u8, suggested: Option<u16>) -> Bench {
     for session in [1, 2] {
         let mut rules = rules(session);
         rules.fars[1].apply_action = ApplyAction::Buffer;
-        bench.put(session, 1, rules);
+        bench.put(session, 2, rules);
     }
     let mut rules = asleep();
     rules.bars = vec![Bar { suggested_packets: suggested, ..bar() }];
