@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use config::ConfigError;
-use std::io::{self, ErrorKind, Write, stderr, stdout};
+use std::io::{self, ErrorKind, Write, stdout};
 use std::process::ExitCode;
 
 /// Configuration or environment is wrong: to start again would change nothing.
@@ -79,7 +79,7 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
         Err(Err(error)) => error,
     };
     // Who would read it may be gone.
-    let _ = writeln!(stderr(), "anchorline: {error:#}");
+    crate::log::complain(&format!("anchorline: {error:#}"));
     // Of a file that is wrong, whoever read it.
     let is_unusable = error.is::<Unusable>() || error.is::<ConfigError>();
     if is_unusable { ExitCode::from(UNUSABLE) } else { ExitCode::FAILURE }

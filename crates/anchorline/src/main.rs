@@ -62,8 +62,8 @@ enum Role {
 
 fn main() -> ExitCode {
     let role = Cli::parse().role;
-    log::start();
-    exit::code(match role {
+    log::start(matches!(role, Role::Up(_) | Role::Dpe(_) | Role::Cpe(_)));
+    let code = exit::code(match role {
         Role::Up(args) => up::run(&args),
         Role::Dpe(args) => dpe::run(&args),
         Role::Cpe(args) => cpe::run(&args),
@@ -74,7 +74,9 @@ fn main() -> ExitCode {
         Role::Doctor(args) => doctor::run(&args),
         Role::Plan(args) => plan::run(&args),
         Role::Tune(args) => tune::run(&args),
-    })
+    });
+    log::end();
+    code
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use tokio::sync::{Notify, mpsc, watch};
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.load()?;
     layout::check_cpus(&settings.dpe.crew.cpus)?;
+    crate::log::settle();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(supervise(args, settings));
     // Not waiting for a trial of files that nobody gives us.

@@ -1,7 +1,17 @@
-//! The executable before a reader that has had enough.
+//! The executable before a reader that has had enough, and before one that reads nothing.
 
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::error::Error;
-use std::process::{Command, Output};
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// More than anything here takes.
+const LONG: Duration = Duration::from_secs(30);
 
 /// Runs it with its standard output going to a pipe nobody reads.
 fn unread(words: &[&str]) -> Result<Output, Box<dyn Error>> {
@@ -38,5 +48,84 @@ fn whoever_has_read_enough_ends_what_prints_in_silence() -> Result<(), Box<dyn E
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success() && said.is_empty(), "{words:?}: {}, {said}", ended.status);
     }
+    Ok(())
+}
+
+/// A control plane that says everything, to a pipe.
+fn control_plane(folder: &Path, output: &PipeWriter) -> Result<Child, Box<dyn Error>> {
+    let (run, state) = (folder.join("run"), folder.join("state"));
+    let config = folder.join("upf.toml");
+    let text = include_str!("../../../config/upf.toml")
+        .replacen("/run/anchorline", run.to_str().ok_or("the folder has no name")?, 1)
+        .replacen("/var/lib/anchorline", state.to_str().ok_or("the folder has no name")?, 1)
+        .replacen("10.40.0.2:8805", "127.77.31.5:8805", 1);
+    std::fs::write(&config, text)?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anchorline"));
+    command.arg("cpe").arg("--config").arg(config).env("ANCHORLINE_LOG", "info");
+    Ok(command.stdout(output.try_clone()?).stderr(output.try_clone()?).spawn()?)
+}
+
+/// A pipe that has room for nothing, and how much it holds.
+fn full() -> Result<(PipeReader, PipeWriter, usize), Box<dyn Error>> {
+    let (reader, mut writer) = std::io::pipe()?;
+    let size = usize::try_from(fcntl(&writer, FcntlArg::F_GETPIPE_SZ)?)?;
+    writer.write_all(&vec![b'.'; size])?;
+    Ok((reader, writer, size))
+}
+
+fn within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + time;
+    while !is_so() && Instant::now() < until {
+        sleep(Duration::from_millis(10));
+    }
+    is_so()
+}
+
+/// It serves observers, and ends when it is told to.
+fn serves_and_ends(folder: &Path, child: &mut Child) -> Result<Option<ExitStatus>, Box<dyn Error>> {
+    let socket = folder.join("run/cpe.sock");
+    let serves = within(LONG, || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    // What is said once it serves is said, too.
+    sleep(Duration::from_millis(500));
+    kill(Pid::from_raw(i32::try_from(child.id())?), Signal::SIGTERM)?;
+    within(LONG, || child.try_wait().is_ok_and(|ended| ended.is_some()));
+    let ended = child.try_wait()?.filter(|_| serves);
+    let _ = child.kill().and_then(|()| child.wait());
+    Ok(ended)
+}
+
+#[test]
+fn a_node_works_and_ends_before_a_reader_that_reads_nothing() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let (_reader, writer, _) = full()?;
+    let mut child = control_plane(folder.path(), &writer)?;
+    let ended = serves_and_ends(folder.path(), &mut child)?.ok_or("it did not serve, or did not end")?;
+    assert!(ended.success(), "{ended}");
+    // With an error to tell, too: its address is no more.
+    let (_reader, writer, _) = full()?;
+    std::fs::write(folder.path().join("run/cpe.sock"), "")?;
+    std::fs::remove_dir_all(folder.path().join("state"))?;
+    std::fs::write(folder.path().join("state"), "")?;
+    let mut child = control_plane(folder.path(), &writer)?;
+    assert!(within(LONG, || child.try_wait().is_ok_and(|ended| ended.is_some())), "it does not end");
+    assert_eq!(child.wait()?.code(), Some(2));
+    Ok(())
+}
+
+#[test]
+fn who_reads_late_has_the_first_lines_and_the_last() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let (mut reader, writer, size) = full()?;
+    let mut child = control_plane(folder.path(), &writer)?;
+    drop(writer);
+    let late = std::thread::spawn(move || {
+        sleep(Duration::from_secs(1));
+        let mut text = String::new();
+        reader.read_to_string(&mut text).map(|_| text)
+    });
+    let ended = serves_and_ends(folder.path(), &mut child)?.ok_or("it did not serve, or did not end")?;
+    let text = late.join().map_err(|_| "the reader panicked")??;
+    let said = text.get(size..).ok_or("nothing was said")?;
+    assert!(ended.success() && said.contains("in the database\n") && said.contains("cpe: ready\n"), "{said}");
     Ok(())
 }

@@ -110,6 +110,7 @@ pub use error::Error;
 pub use flow::RuleId;
 pub use hash::toeplitz;
 pub use idle::{Backoff, Idle};
+pub use log::log_to;
 pub use mbuf::Mbuf;
 pub use mempool::{Mempool, MempoolConfig};
 pub use numa::Preference;

@@ -1,9 +1,9 @@
-//! DPDK's log: warnings go to stderr, and what it says while it does something for us goes into our errors.
+//! DPDK's log: warnings go to stderr, or where the program says, and what it says while it does something for us goes into our errors.
 
 use crate::sys;
 use std::ffi::{CStr, c_char};
 use std::io::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Longest text kept of one operation, in bytes.
 const LIMIT: usize = 16 * 1024;
@@ -17,6 +17,14 @@ struct Captured {
 
 /// That of the running operation; `None` while there is none.
 static CAPTURED: Mutex<Option<Captured>> = Mutex::new(None);
+
+/// Who passes on what nobody captures.
+static OUTPUT: OnceLock<fn(&[u8])> = OnceLock::new();
+
+/// Has `output` pass on what DPDK warns of at any time, from whatever thread, in place of stderr; the first to ask has it.
+pub fn log_to(output: fn(&[u8])) {
+    let _ = OUTPUT.set(output);
+}
 
 fn captured() -> MutexGuard<'static, Option<Captured>> {
     CAPTURED.lock().unwrap_or_else(PoisonError::into_inner)
@@ -38,7 +46,10 @@ extern "C" fn sink(text: *const c_char, length: usize, level: u32) {
     match captured().as_mut() {
         Some(captured) if level > sys::RTE_LOG_ERR => keep(&mut captured.warnings, bytes),
         Some(captured) => keep(&mut captured.errors, bytes),
-        None => _ = std::io::stderr().write_all(bytes),
+        None => match OUTPUT.get() {
+            Some(output) => output(bytes),
+            None => _ = std::io::stderr().write_all(bytes),
+        },
     }
 }
 

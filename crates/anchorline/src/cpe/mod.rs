@@ -50,6 +50,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     crate::up::bind_to_parent();
     let settings = args.load()?;
     crate::layout::keep_off(&settings.dpe.crew.cpus)?;
+    crate::log::settle();
     let store = Arc::new(start::open(&settings).map_err(exit::unusable)?);
     let begun = start::begin(&store, &start::boot(), start::identity(&settings))
         .map_err(|error| start::unusable(&settings, error))?;

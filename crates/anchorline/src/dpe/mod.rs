@@ -52,6 +52,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // Before anything is taken that the other one, or another program, may be in need of: huge pages, ports.
     socket::claim(&settings.link(), link::ENGINE)?;
     layout::keep_off(&settings.dpe.crew.cpus)?;
+    crate::log::settle();
     layout::warn(&settings.dpe);
     let placement = numa::placement(&settings.dpe);
     let eal = start_eal(&settings.dpe, &placement)?;
@@ -99,6 +100,7 @@ fn start_eal(dpe: &DpeSettings, placement: &Placement) -> anyhow::Result<&'stati
     signals.add(Signal::SIGTERM);
     signals.add(Signal::SIGINT);
     signals.thread_block()?;
+    dpdk::log_to(crate::log::pass_on);
     let config = EalConfig { nodes: numa::memory(placement), ..eal_config(dpe) };
     let eal = Eal::init(&config).map_err(exit::unusable);
     signals.thread_unblock()?;
