@@ -269,7 +269,7 @@ impl Node {
         let text = format!("{from} is refused {procedure:?}: {refusal}");
         match (procedure, refusal.cause) {
             (Procedure::Setup, Cause::NoResourcesAvailable) => self.note_few(Often::NoPlace, text),
-            _ => self.note_refusal(from.ip(), text),
+            _ => self.note_refusal((from.ip(), procedure), refusal, text),
         }
         self.refuse_silently(asked, cp_seid, refusal);
     }

@@ -3,6 +3,7 @@
 
 use crate::interface::Level;
 use crate::node::Node;
+use crate::refusal::{Procedure, Refusal};
 use machine::Time;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -75,7 +76,7 @@ impl FewLines {
 
 /// Some lines in a while; what has none is counted, and the first line of the next while tells how many there were.
 #[derive(Clone, Copy, Debug)]
-struct Lines {
+pub(crate) struct Lines {
     most: u32,
     pause: Duration,
     /// Of this while: its end, and the lines it has had.
@@ -86,12 +87,12 @@ struct Lines {
 }
 
 impl Lines {
-    const fn new(most: u32, pause: Duration) -> Self {
+    pub(crate) const fn new(most: u32, pause: Duration) -> Self {
         Self { most, pause, until: Time::ZERO, said: 0, untold: 0 }
     }
 
     /// Whether there is a line for one more.
-    fn has_line(&mut self, now: Time) -> bool {
+    pub(crate) fn has_line(&mut self, now: Time) -> bool {
         if now >= self.until {
             (self.until, self.said) = (now + self.pause, 0);
         }
@@ -105,14 +106,19 @@ impl Lines {
     }
 
     /// How many were only counted, once it is time to tell of them.
-    fn sum_up(&mut self, now: Time) -> Option<u64> {
+    pub(crate) fn sum_up(&mut self, now: Time) -> Option<u64> {
         self.due().filter(|due| now >= *due)?;
         (self.until, self.said) = (now + self.pause, 1);
         Some(std::mem::take(&mut self.untold))
     }
 
-    fn due(&self) -> Option<Time> {
+    pub(crate) fn due(&self) -> Option<Time> {
         (self.untold > 0).then_some(self.until)
+    }
+
+    /// Whether it is as if none had ever come.
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        self.untold == 0 && now >= self.until
     }
 }
 
@@ -125,12 +131,19 @@ impl Node {
         }
     }
 
-    /// Says that a request was refused, of control planes that are associated always.
-    pub(crate) fn note_refusal(&mut self, from: IpAddr, text: String) {
-        let is_known = self.peers.speaking_from(from).next().is_some();
-        match is_known {
-            true => self.note(Level::Warning, text),
-            false => self.note_few(Often::Refused, text),
+    /// Says that a request was refused: of control planes that are associated by its kind.
+    pub(crate) fn note_refusal(
+        &mut self,
+        (from, procedure): (IpAddr, Procedure),
+        refusal: Refusal,
+        text: String,
+    ) {
+        if self.peers.speaking_from(from).next().is_none() {
+            return self.note_few(Often::Refused, text);
+        }
+        self.sum_up_few();
+        if self.few_kinds.has_line((from, procedure), refusal, self.now) {
+            self.note(Level::Warning, text);
         }
     }
 
@@ -146,5 +159,7 @@ impl Node {
                 self.note(Level::Warning, format!("{untold} more {}", often.text()));
             }
         }
+        let told = self.few_kinds.sum_up(self.now);
+        told.into_iter().for_each(|text| self.note(Level::Warning, text));
     }
 }

@@ -37,6 +37,7 @@ mod ending;
 mod establishment;
 mod exchange;
 mod families;
+mod few_kinds;
 mod few_lines;
 mod gone;
 mod heartbeat;

@@ -7,6 +7,7 @@ use crate::asking::Requests;
 use crate::config::{Config, Limits};
 use crate::ending::Endings;
 use crate::exchange::Key;
+use crate::few_kinds::FewKinds;
 use crate::few_lines::FewLines;
 use crate::interface::{Counters, Input, Output, Start};
 use crate::late::Lates;
@@ -89,6 +90,7 @@ pub struct Node {
     /// Sessions that are gone but for their last counts.
     pub(crate) late: Lates,
     pub(crate) few_lines: FewLines,
+    pub(crate) few_kinds: FewKinds,
     /// Control planes that had not released us when their time was up, and how many of their sessions end for that, until the next
     /// order.
     pub(crate) unreleased: BTreeMap<String, usize>,
@@ -155,6 +157,7 @@ impl Node {
             losses: Losses::default(),
             late: Lates::default(),
             few_lines: FewLines::default(),
+            few_kinds: FewKinds::default(),
             unreleased: BTreeMap::new(),
             counters: Counters::default(),
             last_cdr: start.last_cdr,
@@ -236,6 +239,7 @@ impl Node {
             self.renewal.next_due(),
             self.endings.next_due(),
             self.few_lines.next_due(),
+            self.few_kinds.next_due(),
             self.unkept_due(),
             self.paths_due,
             self.late.next_due(),

@@ -79,7 +79,7 @@ pub(crate) fn of_decoding(kind: ErrorKind) -> Option<Refusal> {
 }
 
 /// What a request is about, which decides how its response looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Procedure {
     PfdManagement,
     Setup,

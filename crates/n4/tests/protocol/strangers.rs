@@ -21,10 +21,38 @@ fn strangers_fill_no_log() {
         assert_eq!(lab.notes.last(), Some(&sum));
     }
     assert_eq!(lab.node.counters().refused, 3_000);
-    // What is said of those who are associated is not kept back.
-    for sequence in 0..30 {
-        let nothing = SessionModificationRequest::default();
-        lab.ask(SMF, &Message::session(99, 5_000 + sequence, nothing));
+}
+
+/// A modification of a session that is not there, and how often the log has that.
+fn unknown(lab: &mut Lab, sequence: u32) -> usize {
+    lab.ask(SMF, &Message::session(99, sequence, SessionModificationRequest::default()));
+    lab.notes.iter().filter(|note| note.contains("is refused Modification")).count()
+}
+
+/// Each request that is refused now and then is in the log, and at once.
+#[test]
+fn single_refusals_are_all_told_of() {
+    let mut lab = Lab::associated();
+    for sequence in 1..=100 {
+        assert_eq!(unknown(&mut lab, sequence), sequence as usize);
+        lab.pass(Duration::from_secs(1));
     }
-    assert_eq!(said(&lab), 61);
+}
+
+/// Whoever is associated, or has the address of one who is, fills no log either; what else goes wrong meanwhile is told of.
+#[test]
+fn a_control_plane_that_is_refused_in_a_loop_fills_no_log() {
+    let mut lab = Lab::associated();
+    let last = (1..=5_000).map(|sequence| unknown(&mut lab, sequence)).last();
+    assert_eq!(last, Some(20));
+    let nothing = Message::session(99, 6_000, SessionDeletionRequest::default());
+    lab.ask(SMF, &nothing);
+    assert!(lab.notes.last().is_some_and(|note| note.contains("is refused Deletion")), "another kind");
+    lab.pass(Duration::from_secs(10));
+    let sum = format!("4980 more times {} was refused Modification: SessionContextNotFound (65)", SMF.ip());
+    assert_eq!(lab.notes.last(), Some(&sum));
+    assert_eq!(lab.node.counters().refused, 5_001);
+    lab.pass(Duration::from_secs(60));
+    assert_eq!(lab.notes.last(), Some(&sum), "nothing came");
+    assert_eq!(unknown(&mut lab, 7_000), 21, "the first of the next while");
 }
