@@ -1,9 +1,11 @@
 //! A folder of the disk, whose operations are durable when they return.
 
 use charging::spool::Folder;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Records say who used what (IMSI, MSISDN, addresses): whoever fetches them is us or of our group.
@@ -14,11 +16,28 @@ const FILE_MODE: u32 = 0o640;
 #[derive(Debug)]
 pub(super) struct Disk {
     path: PathBuf,
+    /// The folder itself, held against other nodes, whose marks would be taken for ours.
+    held: Option<Flock<File>>,
 }
 
 impl Disk {
     pub(super) const fn new(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, held: None }
+    }
+
+    /// Holds the folder until this is dropped, or the process ends however it ends; whether nobody else does. It takes no file, so a
+    /// full disk does not matter.
+    ///
+    /// # Errors
+    /// The folder cannot be opened, or its file system knows no locks.
+    pub(super) fn hold(&mut self) -> io::Result<bool> {
+        let folder = File::open(&self.path).map_err(naming(&self.path))?;
+        match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
+            Ok(held) => self.held = Some(held),
+            Err((_, Errno::EWOULDBLOCK)) => return Ok(false),
+            Err((_, error)) => return Err(naming(&self.path)(error.into())),
+        }
+        Ok(true)
     }
 
     /// Makes the folder, where it is absent, for us and our group alone; one that is there stays as it is, and others above it are
@@ -32,6 +51,17 @@ impl Disk {
             (ErrorKind::NotFound, Some(above)) => fs::create_dir_all(above).and_then(|()| make()),
             _ => Err(error),
         })
+    }
+
+    /// Whoever holds a folder that was taken away holds the one that is there now, before anything is written to it.
+    fn hold_again(&mut self) -> io::Result<()> {
+        let Some(held) = &self.held else { return Ok(()) };
+        let (ours, there) = (held.metadata()?, fs::metadata(&self.path)?);
+        let is_it = (ours.dev(), ours.ino()) == (there.dev(), there.ino());
+        if !is_it && self.hold().is_ok_and(|is_ours| !is_ours) {
+            return Err(io::Error::other("another node uses its folder"));
+        }
+        Ok(())
     }
 
     /// Makes it while files are written: its own name is durable with the folder above, where that may be opened.
@@ -88,8 +118,8 @@ impl Folder for Disk {
             file.sync_all()
         };
         let open = || OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&path);
-        let file = open().or_else(|error| match error.kind() {
-            ErrorKind::NotFound => self.make_again().and_then(|()| open()),
+        let file = self.hold_again().and_then(|()| open()).or_else(|error| match error.kind() {
+            ErrorKind::NotFound => self.make_again().and_then(|()| self.hold_again()).and_then(|()| open()),
             _ => Err(error),
         });
         file.and_then(write).map_err(naming(&path))
@@ -138,6 +168,31 @@ mod tests {
             assert_eq!(disk.read("file").unwrap(), Some(content.to_vec()));
             fs::remove_dir_all(above.path().join("charging")).unwrap();
         }
+    }
+
+    #[test]
+    fn a_folder_is_one_nodes_until_that_ends_also_when_it_is_made_again() {
+        let above = tempfile::tempdir().unwrap();
+        let path = above.path().join("cdr");
+        let [mut first, mut second] = [Disk::new(path.clone()), Disk::new(path.clone())];
+        first.make().unwrap();
+        assert_eq!([first.hold().unwrap(), second.hold().unwrap()], [true, false]);
+        fs::remove_dir_all(&path).unwrap();
+        first.write("file", b"").unwrap();
+        assert!(!second.hold().unwrap());
+        drop(first);
+        assert!(second.hold().unwrap());
+        // A folder that was taken away, and is another's when it is there again.
+        fs::remove_dir_all(&path).unwrap();
+        let mut third = Disk::new(path.clone());
+        third.make().unwrap();
+        assert!(third.hold().unwrap());
+        for _ in 0..2 {
+            let refused = second.write("file", b"").unwrap_err();
+            assert!(refused.to_string().ends_with("cdr/file: another node uses its folder"), "{refused}");
+        }
+        drop(third);
+        second.write("file", b"").unwrap();
     }
 
     #[test]

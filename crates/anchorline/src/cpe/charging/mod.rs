@@ -17,6 +17,7 @@ use disk::Disk;
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, faccessat};
 use session::{LostCdrs, Store};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -57,7 +58,7 @@ impl Outbox {
     /// Starts the writer, with the records that the database holds.
     ///
     /// # Errors
-    /// A folder that cannot be made, or no thread.
+    /// A folder that cannot be made, or is another node's, or no thread.
     pub(crate) fn start(
         charging: &ChargingSettings,
         settings: &Settings,
@@ -65,7 +66,7 @@ impl Outbox {
         store: Arc<Store>,
     ) -> anyhow::Result<Self> {
         let folder = &charging.directory;
-        make(folder).map_err(crate::exit::unusable)?;
+        let disk = hold(folder).map_err(crate::exit::unusable)?;
         let (waiting, limit) = (cdrs.waiting.len(), charging.waiting_max);
         let (to_writer, from_runtime) = channel();
         let (to_runtime, durable) = mpsc::channel(AHEAD);
@@ -73,7 +74,7 @@ impl Outbox {
         let (lost, losses) = watch::channel(lost);
         let writer = writer::Writer {
             settings: spool_settings(charging, settings, stream),
-            disk: Disk::new(folder.clone()),
+            disk,
             min_free_bytes: charging.min_free_bytes,
             cdrs: from_runtime,
             durable: to_runtime,
@@ -154,17 +155,38 @@ fn make(folder: &Path) -> anyhow::Result<()> {
     Disk::new(folder.to_owned()).make().with_context(|| unusable(folder))
 }
 
+/// Makes the folder, and holds it: of two nodes with one, each would take the other's records for its own that are in files, and lose its
+/// own. Where that cannot be found out, it is the operator's to see to.
+fn hold(folder: &Path) -> anyhow::Result<Disk> {
+    make(folder)?;
+    let mut disk = Disk::new(folder.to_owned());
+    let is_ours = disk.hold().unwrap_or_else(|error| {
+        tracing::warn!("charging: whether another node uses the folder cannot be found out: {error}");
+        true
+    });
+    anyhow::ensure!(
+        is_ours,
+        "another node uses charging.directory {}; stop it or change charging.directory",
+        folder.display()
+    );
+    Ok(disk)
+}
+
 fn unusable(folder: &Path) -> String {
     format!("charging.directory {} cannot be used", folder.display())
 }
 
 /// Makes the folder, and asks the system whether files can be made in it: one that were made to find out would be taken for
-/// records by whoever fetches them.
+/// records by whoever fetches them. One that is not that of the control plane that runs, which holds it, must be no other node's.
 ///
 /// # Errors
 /// The key, and why not.
-pub(crate) fn try_folder(folder: &Path) -> anyhow::Result<()> {
+pub(crate) fn try_folder(folder: &Path, held: Option<&Path>) -> anyhow::Result<()> {
     make(folder)?;
+    let place = |folder: &Path| fs::canonicalize(folder).ok();
+    if held.and_then(place).is_none_or(|held| place(folder) != Some(held)) {
+        hold(folder)?;
+    }
     let (writes, as_we_are) = (AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS);
     let asked = faccessat(AT_FDCWD, folder, writes, as_we_are);
     asked.map_err(std::io::Error::from).with_context(|| unusable(folder))
@@ -209,6 +231,21 @@ fn spool_settings(charging: &ChargingSettings, settings: &Settings, stream: u32)
 mod tests {
     use super::writer::fixture::cdr;
     use super::*;
+
+    #[test]
+    fn a_second_node_with_the_same_folder_is_told_what_to_do() {
+        let above = tempfile::tempdir().unwrap();
+        let folder = above.path().join("cdr");
+        let first = hold(&folder).unwrap();
+        let said = hold(&folder).unwrap_err().to_string();
+        assert!(
+            said.starts_with("another node uses charging.directory ")
+                && said.ends_with("; stop it or change charging.directory"),
+            "{said}"
+        );
+        drop(first);
+        hold(&folder).unwrap();
+    }
 
     #[test]
     fn records_without_room_are_counted_from_where_the_database_was() {

@@ -17,7 +17,8 @@ pub(super) fn of(next: &Settings, now: &Settings) -> anyhow::Result<()> {
     pfcp(next, now)?;
     metrics(next.metrics, now.metrics)?;
     // Last, as it may leave a folder behind.
-    next.charging.as_ref().map_or(Ok(()), |charging| charging::try_folder(&charging.directory))
+    let held = now.charging.as_ref().map(|charging| charging.directory.as_path());
+    next.charging.as_ref().map_or(Ok(()), |charging| charging::try_folder(&charging.directory, held))
 }
 
 fn pfcp(next: &Settings, now: &Settings) -> anyhow::Result<()> {
@@ -143,6 +144,19 @@ mod tests {
         };
         let made = folder.path().join("made");
         assert_eq!((said(&made).as_str(), made.is_dir()), ("nothing", true));
+        let held = nix::fcntl::Flock::lock(
+            fs::File::open(&made).unwrap(),
+            nix::fcntl::FlockArg::LockExclusiveNonblock,
+        );
+        let taken = said(&made);
+        assert!(
+            taken.starts_with("another node uses ") && taken.ends_with("or change charging.directory"),
+            "{taken}"
+        );
+        let charging = format!("[charging]\ndirectory = {made:?}\nformats = [\"json\"]");
+        let ours = settings(listen(0), &charging);
+        assert_eq!(refused(&ours, &ours), "nothing", "it is held by the one that runs");
+        drop(held);
         let below_a_file = said(&folder.path().join("file/cdr"));
         assert!(below_a_file.starts_with("charging.directory ") && below_a_file.contains("Not a directory"));
         // Nobody writes there, whoever asks.
