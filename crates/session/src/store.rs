@@ -13,6 +13,8 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use rules::Seid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::error::Error;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
@@ -64,14 +66,49 @@ impl From<fjall::Error> for StoreError {
     }
 }
 
-fn in_words(error: &fjall::Error) -> String {
-    match error {
-        fjall::Error::InvalidVersion(_) => {
-            "its files are of another version, or are damaged; move the folder away, and one is made anew"
-                .to_owned()
+impl StoreError {
+    /// Whether what is on the disk is not what was written: no other try reads it.
+    pub fn is_damage(&self) -> bool {
+        use ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+        match self {
+            Self::Database(error) => match of_system(error) {
+                // A file of the database is away, or ends too soon.
+                Some(error) => matches!(error.kind(), NotFound | UnexpectedEof | InvalidData),
+                None => !matches!(
+                    error,
+                    fjall::Error::Poisoned | fjall::Error::Locked | fjall::Error::KeyspaceDeleted
+                ),
+            },
+            Self::Record(_) => true,
+            Self::Locked(_) | Self::Closed | Self::Format { .. } => false,
         }
-        other => other.to_string(),
     }
+
+    /// What the system refused, if it did.
+    pub fn refused(&self) -> Option<ErrorKind> {
+        match self {
+            Self::Database(error) => of_system(error).map(io::Error::kind),
+            Self::Format { error, .. } => Some(error.kind()),
+            Self::Locked(_) | Self::Record(_) | Self::Closed => None,
+        }
+    }
+}
+
+/// The system's error behind one of the library's.
+fn of_system(error: &fjall::Error) -> Option<&io::Error> {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// The library's words for its own errors are names, with those of the system inside.
+fn in_words(error: &fjall::Error) -> String {
+    of_system(error).map_or_else(|| format!("{error:?}"), io::Error::to_string)
 }
 
 /// One change of the database.

@@ -63,7 +63,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         None => None,
     };
     let tables = predefined::Tables::new(&settings, begun.predefined);
+    let (kept, associations) = (start.sessions.len(), start.associations.len());
     let node = Node::new(Config { predefined: tables.in_force().clone(), ..config(&settings)? }, start);
+    tracing::info!("{}", start::in_database((kept, node.sessions()), associations));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(&settings, (Arc::clone(&store), outbox), ((node, begun.zero), tables)))?;
     start::end(&store, begun.life);

@@ -26,7 +26,9 @@ use session::{
     StoreError,
 };
 use std::fs;
+use std::io::ErrorKind;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::{SystemTime, SystemTimeError, UNIX_EPOCH};
 use tokio::time::Instant;
 
@@ -74,7 +76,7 @@ pub(super) fn open(settings: &Settings) -> anyhow::Result<Store> {
             folder.display()
         );
     }
-    let (store, set_aside) = opened.with_context(unusable)?;
+    let (store, set_aside) = opened.map_err(|error| advised(error.into(), folder)).with_context(unusable)?;
     if let Some(aside) = set_aside {
         let aside = aside.display();
         tracing::warn!(
@@ -87,7 +89,34 @@ pub(super) fn open(settings: &Settings) -> anyhow::Result<Store> {
 
 /// A database that cannot be gone on with: where it is, and why.
 pub(super) fn unusable(settings: &Settings, error: anyhow::Error) -> anyhow::Error {
-    exit::unusable(error.context(format!("node.state_dir {} cannot be used", settings.state_dir.display())))
+    let folder = &settings.state_dir;
+    let error = advised(error, folder);
+    exit::unusable(error.context(format!("node.state_dir {} cannot be used", folder.display())))
+}
+
+/// With what to do about it, where that is known. What is damaged is lost; where only the system refuses something, all is there still.
+fn advised(error: anyhow::Error, folder: &Path) -> anyhow::Error {
+    let Some(why) = error.downcast_ref::<StoreError>() else { return error };
+    let sessions = folder.join("sessions");
+    let sessions = sessions.display();
+    let advice = if why.is_damage() {
+        format!(
+            "it is damaged, or of another version: move {sessions} away, and one is made anew; its sessions are lost then, and \
+             charging records that wait in it"
+        )
+    } else {
+        match why.refused() {
+            Some(ErrorKind::PermissionDenied) => {
+                format!("give this process the right to read and write in {sessions}")
+            }
+            Some(ErrorKind::ReadOnlyFilesystem) => format!("make {sessions} writable"),
+            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+                "make room on its file system".to_owned()
+            }
+            _ => return error,
+        }
+    };
+    anyhow::anyhow!("{error}; {advice}")
 }
 
 /// Milliseconds since 1900.
@@ -148,9 +177,17 @@ pub(super) fn begin(store: &Store, boot: &str, identity: Identity) -> anyhow::Re
     store.sync()?;
     let cdrs = Kept { waiting: known.cdrs, filed: known.filed_cdr };
     let Contents { associations, pfds, predefined, paths, told, sessions, last_cdr, lost_cdrs, .. } = known;
-    tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
     let start = Start { node, associations, forgotten, sessions, pfds, paths, told, last_cdr, since_1900_ms };
     Ok(Begun { start, cdrs, lost: lost_cdrs, life, predefined, zero })
+}
+
+/// What the log says of it: of how many sessions, of which so many are users', and how many associations.
+pub(super) fn in_database((sessions, live): (usize, usize), associations: usize) -> String {
+    let told = format!("{live} sessions and {associations} associations in the database");
+    match sessions.saturating_sub(live) {
+        0 => told,
+        over => format!("{told}, and {over} sessions that are over, kept for their last answers or reports"),
+    }
 }
 
 /// Records that cannot be read are nothing to go on with, and no reason not to go on with all others.

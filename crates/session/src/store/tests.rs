@@ -289,3 +289,19 @@ fn journals_do_not_grow_by_what_is_gone() {
     let bytes: u64 = journals.map(|file| file.metadata().unwrap().len()).sum();
     assert!(bytes < 2 * JOURNALS_MAX, "{bytes} bytes of journals, of 200 MB written");
 }
+
+#[test]
+fn what_the_system_refuses_is_no_damage() {
+    let told = |kind| {
+        let error = StoreError::from(fjall::Error::Io(kind));
+        (error.is_damage(), error.refused(), error.to_string())
+    };
+    for kind in [ErrorKind::PermissionDenied, ErrorKind::StorageFull, ErrorKind::Other] {
+        let said = format!("the session database cannot be used: {}", io::Error::from(kind));
+        assert_eq!(told(kind.into()), (false, Some(kind), said));
+    }
+    assert!(told(ErrorKind::NotFound.into()).0 && told(ErrorKind::UnexpectedEof.into()).0);
+    let lost = StoreError::from(fjall::Error::Unrecoverable);
+    assert_eq!((lost.is_damage(), lost.refused()), (true, None));
+    assert_eq!(lost.to_string(), "the session database cannot be used: Unrecoverable");
+}

@@ -283,3 +283,61 @@ fn a_second_node_with_the_same_state_is_told_what_to_do() {
         "{said}"
     );
 }
+
+/// One of the files of a database.
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// Whichever of its files is away or empty: it is opened, or the sentence says what to do.
+#[test]
+fn a_database_that_is_damaged_is_told_of_with_its_folder_and_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = include_str!("../../../../../config/upf.toml");
+    let text = text.replacen("\"/var/lib/anchorline\"", &format!("{:?}", folder.path()), 1);
+    let settings = Settings::parse(&text).unwrap();
+    in_use(&open(&settings).unwrap(), "one", &session(None));
+    let sessions = folder.path().join("sessions");
+    let damages: [fn(&Path) -> std::io::Result<()>; 3] =
+        [|path| fs::remove_file(path), |path| fs::write(path, b""), |path| fs::write(path, [0xa5; 64])];
+    let mut refused = 0;
+    for file in files(&sessions) {
+        let kept = fs::read(&file).unwrap();
+        for damage in damages {
+            damage(&file).unwrap();
+            let opened = open(&settings).and_then(|store| Ok(store.load().map(drop)?));
+            let said = opened.map_err(|error| format!("{:#}", unusable(&settings, error)));
+            if let Err(said) = said {
+                refused += 1;
+                assert!(
+                    said.starts_with(&format!("node.state_dir {} cannot", folder.path().display())),
+                    "{said}"
+                );
+                let advice = format!("move {} away, and one is made anew", sessions.display());
+                assert!(said.matches(&advice).count() == 1 && !said.contains("Os {"), "{said}");
+            }
+            fs::write(&file, &kept).unwrap();
+        }
+    }
+    assert!(refused > 2, "{refused} refused");
+}
+
+#[test]
+fn sessions_that_are_over_are_not_among_those_that_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    in_use(&store, "one", &session(None));
+    let mut over = SessionRecord { seid: rules::Seid(8), ..session(None) };
+    over.usage.is_over = true;
+    store.apply(&[Change::SaveSession(over.seid, Packed::of(&over))]).unwrap();
+    let start = begin(&store, "one", vec![HERE]).unwrap().start;
+    let (kept, associations) = (start.sessions.len(), start.associations.len());
+    let settings = Settings::parse(include_str!("../../../../../config/upf.toml")).unwrap();
+    let node = n4::Node::new(crate::cpe::config(&settings).unwrap(), start);
+    assert_eq!(
+        in_database((kept, node.sessions()), associations),
+        "1 sessions and 1 associations in the database, and 1 sessions that are over, kept for their last answers or reports"
+    );
+    assert_eq!(in_database((7, 7), 1), "7 sessions and 1 associations in the database");
+}
