@@ -185,7 +185,8 @@ impl Spool {
         self.is_unsure = true;
         let made = (&self.settings, closure, now.wall_ms);
         let written = |mark| write(mark, (&cdrs, self.filed), made, folder);
-        let next = self.marks.iter().map(written).collect::<Result<Vec<_>, _>>()?;
+        let next = self.marks.iter().map(written).collect::<Result<Vec<_>, _>>();
+        let next = next.inspect_err(|_| give_back(folder))?;
         for (mark, next) in self.marks.iter_mut().zip(next) {
             if let Some(next) = next {
                 next.name(folder)?;
@@ -200,6 +201,13 @@ impl Spool {
             |(first, last): (&Cdr, &Cdr)| Durable { first: first.serial, last: last.serial, cdrs: taken };
         Ok(first.zip(last).map(durable))
     }
+}
+
+/// Removes what was written of files that come to nothing, which holds room that a full disk lacks. What cannot be removed now is when
+/// the next are made.
+fn give_back<F: Folder>(folder: &mut F) {
+    let names = folder.list().unwrap_or_default();
+    names.iter().filter(|name| mark::is_temporary(name)).for_each(|name| drop(folder.remove(name)));
 }
 
 /// Writes the file of one format, and the mark with it, under names of which nobody knows; of records that are in one already, none.

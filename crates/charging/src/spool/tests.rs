@@ -399,3 +399,19 @@ proptest! {
         prop_assert!(!folder.files.keys().any(|name| mark::is_temporary(name)));
     }
 }
+
+#[test]
+fn half_a_file_that_there_is_no_room_for_holds_none() {
+    let mut folder = Memory { room: Some(1_000), ..Memory::default() };
+    let kept = Kept { waiting: (1..=3).map(cdr).collect(), filed: None };
+    let mut spool = Spool::open(settings(), &mut folder, kept, Time::ZERO).unwrap();
+    let now = Now { time: Time::ZERO, wall_ms: 0 };
+    for _ in 0..2 {
+        assert_eq!(spool.rotate(&mut folder, true, now), Err("full".to_owned()));
+        let left = folder.files.keys().filter(|name| mark::is_temporary(name)).count();
+        assert_eq!(left, 0, "{:?}", folder.files.keys());
+    }
+    folder.room = None;
+    assert!(spool.rotate(&mut folder, true, now).unwrap().is_some());
+    assert_eq!(folder.serials(Format::Json), [1, 2, 3]);
+}

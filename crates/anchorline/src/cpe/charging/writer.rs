@@ -142,6 +142,10 @@ impl Writer {
                     return Some(now.time);
                 }
                 Err(error) => {
+                    // As it is without what was begun, not as it was before the disk was full.
+                    if let Ok(free_bytes) = self.disk.free_bytes() {
+                        self.tell(|status| status.free_bytes = free_bytes);
+                    }
                     self.refused(format!("a file cannot be written: {error}"));
                     return Some(now.time + PAUSE);
                 }
