@@ -69,11 +69,14 @@ impl From<fjall::Error> for StoreError {
 impl StoreError {
     /// Whether what is on the disk is not what was written: no other try reads it.
     pub fn is_damage(&self) -> bool {
-        use ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+        use ErrorKind::{AlreadyExists, InvalidData, InvalidInput, NotFound, UnexpectedEof};
         match self {
             Self::Database(error) => match of_system(error) {
-                // A file of the database is away, or ends too soon.
-                Some(error) => matches!(error.kind(), NotFound | UnexpectedEof | InvalidData),
+                // A file of the database is away, or ends too soon; or it is there, and what names it is away.
+                Some(error) => matches!(
+                    error.kind(),
+                    NotFound | AlreadyExists | UnexpectedEof | InvalidData | InvalidInput
+                ),
                 None => !matches!(
                     error,
                     fjall::Error::Poisoned | fjall::Error::Locked | fjall::Error::KeyspaceDeleted
