@@ -49,7 +49,7 @@ fn a_control_plane_that_is_refused_in_a_loop_fills_no_log() {
     lab.ask(SMF, &nothing);
     assert!(lab.notes.last().is_some_and(|note| note.contains("is refused Deletion")), "another kind");
     lab.pass(Duration::from_secs(10));
-    let sum = format!("4980 more times {} was refused Modification: SessionContextNotFound (65)", SMF.ip());
+    let sum = format!("4980 more times {SMF} was refused Modification: SessionContextNotFound (65)");
     assert_eq!(lab.notes.last(), Some(&sum));
     assert_eq!(lab.node.counters().refused, 5_001);
     lab.pass(Duration::from_secs(60));
