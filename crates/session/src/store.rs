@@ -20,8 +20,8 @@ use std::sync::{PoisonError, RwLock};
 
 /// Of the records' encoding. A store of another format is set aside, not guessed at.
 const FORMAT: [u8; 1] = [28];
-/// Bytes of journals, beyond which the database puts what they hold into its tables: so much may have to be read again at a start,
-/// which takes a second.
+/// Bytes of journals that are full, from which on the database puts what they hold into its tables: so little has to be read again at
+/// a start.
 const JOURNALS_MAX: u64 = 64 << 20;
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";

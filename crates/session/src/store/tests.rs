@@ -287,7 +287,8 @@ fn journals_do_not_grow_by_what_is_gone() {
     let files = std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap);
     let journals = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "jnl"));
     let bytes: u64 = journals.map(|file| file.metadata().unwrap().len()).sum();
-    assert!(bytes < 2 * JOURNALS_MAX, "{bytes} bytes of journals, of 200 MB written");
+    // One that is written, one that goes into tables, and perhaps one more meanwhile.
+    assert!(bytes <= 3 * JOURNALS_MAX, "{bytes} bytes of journals, of 200 MB written");
 }
 
 #[test]

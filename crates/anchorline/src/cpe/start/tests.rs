@@ -298,13 +298,20 @@ fn a_database_that_is_damaged_is_told_of_with_its_folder_and_what_to_do() {
     let text = text.replacen("\"/var/lib/anchorline\"", &format!("{:?}", folder.path()), 1);
     let settings = Settings::parse(&text).unwrap();
     in_use(&open(&settings).unwrap(), "one", &session(None));
-    let sessions = folder.path().join("sessions");
+    let [sessions, whole] = ["sessions", "whole"].map(|name| folder.path().join(name));
+    let copy = |from: &Path, to: &Path| {
+        let copied = std::process::Command::new("cp").arg("-a").args([from, to]).status().unwrap();
+        assert!(copied.success());
+    };
+    copy(&sessions, &whole);
     let damages: [fn(&Path) -> std::io::Result<()>; 3] =
         [|path| fs::remove_file(path), |path| fs::write(path, b""), |path| fs::write(path, [0xa5; 64])];
     let mut refused = 0;
     for file in files(&sessions) {
-        let kept = fs::read(&file).unwrap();
         for damage in damages {
+            // Who opens it changes its files.
+            fs::remove_dir_all(&sessions).unwrap();
+            copy(&whole, &sessions);
             damage(&file).unwrap();
             let opened = open(&settings).and_then(|store| Ok(store.load().map(drop)?));
             let said = opened.map_err(|error| format!("{:#}", unusable(&settings, error)));
@@ -317,7 +324,6 @@ fn a_database_that_is_damaged_is_told_of_with_its_folder_and_what_to_do() {
                 let advice = format!("move {} away, and one is made anew", sessions.display());
                 assert!(said.matches(&advice).count() == 1 && !said.contains("Os {"), "{said}");
             }
-            fs::write(&file, &kept).unwrap();
         }
     }
     assert!(refused > 2, "{refused} refused");
