@@ -312,7 +312,10 @@ impl<'a> Bench<'a> {
 
 /// The user plane of a control plane, that asks GTP-U peers so.
 pub(crate) fn plane(persona: &Persona, echo: Echo) -> UserPlane {
-    UserPlane::over(node_of(persona), dataplane::Config { echo, ..plane_config() })
+    let mut config = dataplane::Config { echo, ..plane_config() };
+    // Bursts are held to their rates, and nothing of a second before is caught up on.
+    config.limits.catch_up_ns = 0;
+    UserPlane::over(node_of(persona), config)
 }
 
 /// The same, told to associate with the control plane.
