@@ -65,12 +65,12 @@ fn control_plane(folder: &Path, listen: &str, output: &PipeWriter) -> Result<Chi
     Ok(command.stdout(output.try_clone()?).stderr(output.try_clone()?).spawn()?)
 }
 
-/// A pipe that has room for nothing, and how much it holds.
-fn full() -> Result<(PipeReader, PipeWriter, usize), Box<dyn Error>> {
+/// A pipe that has room for nothing.
+fn full() -> Result<(PipeReader, PipeWriter), Box<dyn Error>> {
     let (reader, mut writer) = std::io::pipe()?;
     let size = usize::try_from(fcntl(&writer, FcntlArg::F_GETPIPE_SZ)?)?;
     writer.write_all(&vec![b'.'; size])?;
-    Ok((reader, writer, size))
+    Ok((reader, writer))
 }
 
 fn within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
@@ -97,12 +97,12 @@ fn serves_and_ends(folder: &Path, child: &mut Child) -> Result<Option<ExitStatus
 #[test]
 fn a_node_works_and_ends_before_a_reader_that_reads_nothing() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let (_reader, writer, _) = full()?;
+    let (_reader, writer) = full()?;
     let mut child = control_plane(folder.path(), "127.77.31.5:8805", &writer)?;
     let ended = serves_and_ends(folder.path(), &mut child)?.ok_or("it did not serve, or did not end")?;
     assert!(ended.success(), "{ended}");
     // With an error to tell, too: its folder is none.
-    let (_reader, writer, _) = full()?;
+    let (_reader, writer) = full()?;
     std::fs::remove_dir_all(folder.path().join("state"))?;
     std::fs::write(folder.path().join("state"), "")?;
     let mut child = control_plane(folder.path(), "127.77.31.5:8805", &writer)?;

@@ -3,7 +3,10 @@
 use super::drops;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, N3, SIX, six};
-use rules::{ApplicationId, ApplyAction, FarId, FlowDescription, PdrId, SdfFilter, Teid};
+use rules::{
+    ApplicationId, ApplyAction, Far, FarId, FlowDescription, OuterHeader, OuterHeaderCreation, Pdr, PdrId,
+    Rules, SdfFilter, Teid,
+};
 use std::net::Ipv4Addr;
 
 /// A device asks for routers, through the tunnel of [`SIX`].
@@ -72,6 +75,20 @@ fn who_has_rules_for_applications_is_told_a_prefix_too() {
     assert_eq!(bench.sent(N3).len(), 1);
 }
 
+/// Adds a PDR that is tried first, like the one of packets from the user or of those to him but for what `change` does, for packets of a
+/// protocol; and gives the tunnel that its FAR puts them into, which is like the user's.
+fn add(rules: &mut Rules, protocol: u8, (is_up, change): (bool, fn(&mut Pdr))) -> &mut OuterHeaderCreation {
+    let mut pdr = rules.pdrs.iter().find(|pdr| pdr.pdi.f_teid.is_some() == is_up).unwrap().clone();
+    (pdr.id, pdr.precedence, pdr.far) = (PdrId(9), 1, FarId(9));
+    let flow = FlowDescription { protocol: Some(protocol), ..FlowDescription::default() };
+    pdr.pdi.sdf_filters = vec![SdfFilter { flow: Some(flow), ..SdfFilter::default() }];
+    change(&mut pdr);
+    rules.pdrs.push(pdr);
+    rules.fars.push(Far { id: FarId(9), ..rules.fars[1].clone() });
+    let forwarding = rules.fars.last_mut().and_then(|far| far.forwarding.as_mut()).unwrap();
+    forwarding.outer_header_creation.as_mut().unwrap()
+}
+
 /// Who has solicitations brought to itself, but by an address that only its control process is reached by, hears nothing of them.
 #[test]
 fn a_control_plane_that_no_route_leads_to_leaves_the_answer_to_us() {
@@ -79,17 +96,8 @@ fn a_control_plane_that_no_route_leads_to_leaves_the_answer_to_us() {
     for (peer, left_over) in [(Ipv4Addr::new(10, 30, 0, 1), ipv4), (Ipv4Addr::new(198, 18, 7, 7), ipv6)] {
         let mut bench = Bench::new();
         let mut rules = six();
-        let mut far = rules.fars[1].clone();
-        far.id = FarId(9);
-        let tunnel = far.forwarding.as_mut().and_then(|to| to.outer_header_creation.as_mut()).unwrap();
-        tunnel.address = peer.into();
-        rules.fars.push(far);
-        let mut pdr = rules.pdrs.iter().find(|pdr| pdr.pdi.f_teid.is_some()).unwrap().clone();
         // Solicitations come from addresses of the link, which are not the user's.
-        (pdr.id, pdr.precedence, pdr.far, pdr.pdi.ue_ipv6) = (PdrId(9), 1, FarId(9), None);
-        let flow = FlowDescription { protocol: Some(58), ..FlowDescription::default() };
-        pdr.pdi.sdf_filters = vec![SdfFilter { flow: Some(flow), ..SdfFilter::default() }];
-        rules.pdrs.push(pdr);
+        add(&mut rules, 58, (true, |pdr| pdr.pdi.ue_ipv6 = None)).address = peer.into();
         bench.put(SIX, 1, rules);
         bench.settle();
         bench.receive(N3, &solicitation());
@@ -109,16 +117,7 @@ fn a_control_plane_that_no_route_leads_to_leaves_the_answer_to_us() {
 fn the_answer_goes_by_the_rule_that_its_packet_meets() {
     let mut bench = Bench::new();
     let mut rules = six();
-    let mut far = rules.fars[1].clone();
-    far.id = FarId(9);
-    let tunnel = far.forwarding.as_mut().and_then(|to| to.outer_header_creation.as_mut()).unwrap();
-    tunnel.header = rules::OuterHeader::Gtpu(Teid(0x999));
-    rules.fars.push(far);
-    let mut pdr = rules.pdrs.iter().find(|pdr| pdr.pdi.f_teid.is_none()).unwrap().clone();
-    (pdr.id, pdr.precedence, pdr.far) = (PdrId(9), 1, FarId(9));
-    let flow = FlowDescription { protocol: Some(17), ..FlowDescription::default() };
-    pdr.pdi.sdf_filters = vec![SdfFilter { flow: Some(flow), ..SdfFilter::default() }];
-    rules.pdrs.push(pdr);
+    add(&mut rules, 17, (false, |_| ())).header = OuterHeader::Gtpu(Teid(0x999));
     bench.put(SIX, 1, rules);
     bench.settle();
     bench.receive(N3, &solicitation());

@@ -1,11 +1,10 @@
 //! What begins with a modification: URRs in the place of others, and what was not measured before.
 
 use crate::common::billing::*;
-use crate::common::{Lab, Obedience, SMF};
+use crate::common::{Obedience, SMF};
 use n4::Output;
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
-use rules::Seid;
 
 const VOLTH: u32 = 1 << 1;
 const VOLQU: u32 = 1 << 8;
@@ -18,16 +17,6 @@ fn removing_one() -> Vec<RemoveUrr> {
 fn replacing(rule: CreateUrr, removes: bool) -> SessionModificationRequest {
     let remove_urrs = if removes { removing_one() } else { vec![] };
     SessionModificationRequest { remove_urrs, create_urrs: vec![rule], ..Default::default() }
-}
-
-fn accepted(
-    lab: &mut Lab,
-    session: Seid,
-    request: SessionModificationRequest,
-) -> SessionModificationResponse {
-    let answer = lab.modify(session, request);
-    assert_eq!(answer.cause, Cause::RequestAccepted, "{:?}", lab.notes);
-    answer
 }
 
 fn with_quota(quota: u64, threshold: Option<u64>) -> CreateUrr {

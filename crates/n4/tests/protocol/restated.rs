@@ -1,20 +1,9 @@
 //! What control planes say again though it is so already: rules that are gone are removed, rules that are there created.
 
 use crate::common::Lab;
-use crate::common::billing::{lab, octets, urr};
+use crate::common::billing::{accepted, lab, octets, urr};
 use crate::common::smf::{self, establishment, path_switch};
 use pfcp::*;
-use rules::Seid;
-
-fn accepted(
-    lab: &mut Lab,
-    session: Seid,
-    request: SessionModificationRequest,
-) -> SessionModificationResponse {
-    let response = lab.modify(session, request);
-    assert_eq!(response.cause, Cause::RequestAccepted, "{:?}", lab.notes);
-    response
-}
 
 fn is_noted(lab: &Lab) -> bool {
     lab.notes.iter().any(|note| note.contains("is told again of the removal or creation of"))

@@ -149,3 +149,14 @@ pub fn octets(report: &UsageReport) -> (u64, u64) {
 pub fn now_s(lab: &Lab) -> u32 {
     (SINCE_1900_MS / 1_000 + lab.now.since_zero().as_secs()) as u32
 }
+
+/// The answer to a modification, which is accepted.
+pub fn accepted(
+    lab: &mut Lab,
+    session: Seid,
+    request: SessionModificationRequest,
+) -> SessionModificationResponse {
+    let answer = lab.modify(session, request);
+    assert_eq!(answer.cause, Cause::RequestAccepted, "{:?}", lab.notes);
+    answer
+}
