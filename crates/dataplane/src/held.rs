@@ -4,8 +4,8 @@ use crate::frame::NextHop;
 use crate::receipt::Receipt;
 use crate::state::SessionIndex;
 
-/// A packet waits no longer.
-const PATIENCE_NS: u64 = 1_000_000_000;
+/// A packet waits no longer: as long as three questions, a second apart, and the answer to the last take (RFC 4861 7.2.2, 10).
+const PATIENCE_NS: u64 = 3_000_000_000;
 /// Neighbours that may have as many packets waiting at once as one may; more have fewer.
 const NEIGHBOURS: usize = 64;
 /// Neighbours that may have any waiting, by sessions, ...
@@ -122,7 +122,7 @@ impl<B> Held<B> {
 
     /// Those that have waited too long.
     pub(crate) fn late(&mut self, now_ns: u64) -> impl Iterator<Item = Waiting<B>> {
-        let is_late = |packet: &Waiting<B>| now_ns.saturating_sub(packet.since_ns) > PATIENCE_NS;
+        let is_late = |packet: &Waiting<B>| now_ns.saturating_sub(packet.since_ns) >= PATIENCE_NS;
         let late = self.packets.partition_point(is_late);
         for packet in &self.packets[..late] {
             if packet.is_woken {
@@ -138,6 +138,12 @@ impl<B> Held<B> {
         }
         self.queues.retain(|queue| queue.waiting > 0);
         self.packets.drain(..late)
+    }
+
+    /// Who is waited for; some more than once.
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = NextHop> {
+        let runs = self.packets.chunk_by(|packet, next| packet.next_hop == next.next_hop);
+        runs.filter_map(|run| run.first()).map(|packet| packet.next_hop)
     }
 
     /// What they will be counted for.
@@ -197,7 +203,7 @@ mod tests {
         let mut held = Held::new(2, 2);
         held.keep(to(1), packet('a'), 0).unwrap();
         held.keep(to(1), packet('b'), 10).unwrap();
-        let late: String = held.late(PATIENCE_NS + 1).map(|packet| packet.buffer).collect();
+        let late: String = held.late(PATIENCE_NS).map(|packet| packet.buffer).collect();
         assert_eq!((&*late, held.len()), ("a", 1));
         // Its place is free.
         assert_eq!(held.keep(to(1), packet('c'), 20), Ok(()));
@@ -217,7 +223,7 @@ mod tests {
         assert_eq!((&*some, held.woken()), ("ab", 2));
         some.extend(held.release(hop(1)).map(|packet| packet.buffer));
         assert_eq!((&*some, held.woken()), ("abc", 1));
-        assert_eq!(held.late(PATIENCE_NS + 1).map(|packet| packet.buffer).collect::<String>(), "d");
+        assert_eq!(held.late(PATIENCE_NS).map(|packet| packet.buffer).collect::<String>(), "d");
         assert_eq!((held.woken(), held.len()), (0, 1));
     }
 

@@ -51,11 +51,38 @@ fn whoever_sends_to_nobody_leaves_room_for_others() {
     bench.worker.turn(bench.now_ns);
     assert_eq!((bench.sent(N6).len(), bench.worker.books().held), (2, 17));
     // What nobody came for is given up, and its places are free.
-    bench.now_ns += 2_000_000_000;
+    bench.now_ns += 4_000_000_000;
     bench.worker.turn(bench.now_ns);
     assert_eq!(bench.worker.books().held, 0);
     bench.receive(N3, &to_host(2, 10));
     bench.worker.turn(bench.now_ns);
     assert_eq!(bench.worker.books().held, 1);
+    assert!(bench.worker.books().balanced());
+}
+
+/// As RFC 4861 7.2.2 and Linux do: three questions, a second apart, and then there is nobody.
+#[test]
+fn what_waits_outlives_a_lost_question_or_a_lost_answer() {
+    let mut bench = Bench::over(&config());
+    bench.put(2, 1, rules(2));
+    assert_eq!(bench.settle().len(), 1);
+    for (host, answered_at) in [(10, Some(0)), (20, Some(1)), (30, Some(2)), (40, None)] {
+        bench.receive(N3, &to_host(2, host));
+        for second in 0..4 {
+            (0..10).for_each(|_| {
+                bench.worker.turn(bench.now_ns);
+                bench.now_ns += 100_000_000;
+            });
+            let is_waited_for = answered_at.is_none_or(|at| second <= at);
+            let asks = is_waited_for && second < 3;
+            assert_eq!(bench.sent(N6).len(), usize::from(asks), "for {host} in second {second}");
+            if answered_at == Some(second) {
+                bench.receive(N6, &answer(host));
+                bench.worker.turn(bench.now_ns);
+                assert_eq!((bench.sent(N6).len(), bench.worker.books().held), (1, 0));
+            }
+        }
+    }
+    assert_eq!((bench.worker.books().held, drops(&bench, DropReason::NeighbourUnresolved)), (0, 1));
     assert!(bench.worker.books().balanced());
 }

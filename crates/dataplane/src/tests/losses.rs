@@ -124,7 +124,7 @@ fn what_waits_for_its_next_hop_is_counted_when_it_leaves() {
     // Nobody answers for another.
     bench.put(METERED, 2, to_stranger(plain(), 2));
     give(&mut bench, 3);
-    bench.now_ns += 2_000_000_000;
+    bench.now_ns += 4_000_000_000;
     bench.settle();
     assert_eq!((left(&mut bench), usage(&mut bench)), (0, (2, 200)));
     assert_eq!((bench.worker.books().held, drops(&bench, DropReason::NeighbourUnresolved)), (0, 4));
@@ -232,7 +232,7 @@ proptest! {
                         bench.receive(N3, &answer(strangers));
                     }
                     notices.extend(bench.settle());
-                    bench.now_ns += 2_000_000_000;
+                    bench.now_ns += 4_000_000_000;
                     notices.extend(bench.settle());
                     bench.put(METERED, revision, counted(urr.clone()));
                     notices.extend(bench.settle());

@@ -320,7 +320,7 @@ fn packets_for_a_silent_neighbour_are_dropped_at_last() {
     // Two wait, as many as may; one request went out.
     let books = bench.worker.books();
     assert_eq!((books.held, books.created, drops(&bench, DropReason::NeighbourUnresolved)), (2, 1, 1));
-    bench.now_ns += 2_000_000_000;
+    bench.now_ns += 4_000_000_000;
     bench.settle();
     let books = bench.worker.books();
     assert_eq!((books.held, drops(&bench, DropReason::NeighbourUnresolved)), (0, 3));

@@ -84,7 +84,7 @@ impl<P: Port> Worker<P> {
         released == VECTOR
     }
 
-    /// Drops what has waited too long.
+    /// Drops what has waited too long, and asks again for those whose answer, or the request for it, may have been lost.
     pub(super) fn expire_held(&mut self) {
         let Self { held, state, counters, trash, .. } = self;
         for Waiting { buffer, receipt, .. } in held.late(state.now_ns) {
@@ -92,6 +92,10 @@ impl<P: Port> Worker<P> {
             counters.count_drops(DropReason::NeighbourUnresolved, 1);
             throw_away(trash, buffer);
         }
+        for next_hop in held.awaited() {
+            state.neighbours.find(next_hop, state.now_ns);
+        }
+        self.ask_neighbours();
     }
 
     /// Counts fragments to us that waited for others of their datagram, and do no more.

@@ -80,7 +80,7 @@ fn what_was_kept_does_not_wait_for_ever_for_a_gnb_that_is_silent() {
     bench.put(ASLEEP, 3, asleep());
     bring(&mut bench, 101..=101);
     assert_eq!((bench.worker.books().held, drops(&bench, DropReason::BufferFull)), (100, 1));
-    bench.now_ns += 1_100_000_000;
+    bench.now_ns += 3_100_000_000;
     bench.settle();
     assert_eq!((bench.worker.books().held, drops(&bench, DropReason::NeighbourUnresolved)), (0, 100));
     bring(&mut bench, 1..=100);
@@ -105,7 +105,7 @@ fn many_packets_that_were_kept_leave_or_are_given_up_without_more_memory() {
             bench.settle();
             assert_eq!(ports(&bench.sent(N3)), (1..=MANY).collect::<Vec<u16>>());
         }
-        bench.now_ns += 1_100_000_000;
+        bench.now_ns += 3_100_000_000;
         bench.put(ASLEEP, revision + 1, asleep());
         bench.settle();
         assert_eq!(bench.worker.books().held, 0);
