@@ -39,7 +39,7 @@ struct Finding {
     qers: ArrayVec<ExplainedQer, { limits::QERS_PER_PDR }>,
     urrs: ArrayVec<ExplainedUrr, { limits::URRS_PER_PDR }>,
     next_hop: Option<(NextHop, bool)>,
-    /// Where it goes in the place of where it was sent.
+    /// Where it goes in the place of where it was sent, or, to the user, from whom it comes in the place of its sender.
     redirect: Option<IpAddr>,
     /// What says the way.
     policy: Option<PolicyIndex>,
@@ -138,7 +138,8 @@ impl Explain {
         if self.question.is_down { self.question.ue } else { remote }
     }
 
-    /// Where the packet goes in the place of where it was sent, as `readdress` does it.
+    /// Where the packet goes in the place of where it was sent, or whom the user has it from in the place of its sender, as `readdress`
+    /// does it.
     fn redirect(&self, state: &State, at: StepIndex) -> Result<Option<IpAddr>, DropReason> {
         let (elsewhere, step) = (state.readdress(at), state.sessions.cells.step(at));
         let owner = state.sessions.cells.session(at);
@@ -146,8 +147,9 @@ impl Explain {
         let Some(session) = session.map(|session| session.seid) else { return Ok(None) };
         let (key, remote) = (flow_key(&self.question).of_session(owner), self.question.remote);
         if self.question.is_down {
-            let is_known = elsewhere.is_none() || state.server_of((session, &key)).is_some();
-            return if is_known { Ok(None) } else { Err(DropReason::Redirected) };
+            let server = state.server_of((session, &key));
+            let is_lost = server.is_none() && elsewhere.is_some();
+            return if is_lost { Err(DropReason::Redirected) } else { Ok(server) };
         }
         let Some(elsewhere) = elsewhere else { return Ok(None) };
         let Question { protocol, ports, .. } = self.question;

@@ -132,7 +132,7 @@ pub enum ExplainedAction {
         dscp: Option<u8>,
         /// Copies go elsewhere, too.
         duplicates: bool,
-        /// Where it goes in the place of where it was sent (TS 29.244 8.2.20).
+        /// Where it goes in the place of where it was sent (TS 29.244 8.2.20); to the user, from whom it comes in the place of its sender.
         redirect: Option<IpAddr>,
     },
 }

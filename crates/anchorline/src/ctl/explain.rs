@@ -166,7 +166,7 @@ fn text(question: &Question, Told { explanation, predefined }: &Told) -> String 
         None => {}
     }
     if let Some(explained) = &explanation.action {
-        line("action", action(explained, taken.is_some_and(|it| it.drops)));
+        line("action", action(explained, question.is_down, taken.is_some_and(|it| it.drops)));
     }
     let rule = taken.map(|it| &*it.rule);
     explanation.qers.iter().for_each(|qer| line("QER", rate(qer, question.is_down, rule)));
@@ -241,7 +241,7 @@ fn packet(question: &Question, explanation: &Explanation) -> String {
 }
 
 /// What is done; `drops`: a predefined rule says so if it is dropped.
-fn action(action: &ExplainedAction, drops: bool) -> String {
+fn action(action: &ExplainedAction, is_down: bool, drops: bool) -> String {
     match action {
         ExplainedAction::Drop if drops => "the predefined rule's FAR says drop".to_owned(),
         ExplainedAction::Drop => "the FAR says drop".to_owned(),
@@ -253,7 +253,8 @@ fn action(action: &ExplainedAction, drops: bool) -> String {
         ExplainedAction::Reset => "the rule resets connections; gates are open".to_owned(),
         ExplainedAction::Redirect => "the FAR redirects the user; gates are open".to_owned(),
         ExplainedAction::Forward { to, tunnel, dscp, duplicates, redirect } => {
-            let elsewhere = redirect.map(|to| format!(", redirected to {to}")).unwrap_or_default();
+            let redirected = if is_down { "as from" } else { "redirected to" };
+            let elsewhere = redirect.map(|other| format!(", {redirected} {other}")).unwrap_or_default();
             let dscp = dscp.map(|dscp| format!(", marked DSCP {dscp}")).unwrap_or_default();
             let copies = if *duplicates { ", with copies elsewhere" } else { "" };
             let how = tunnel.as_ref().map_or_else(|| "as it is".to_owned(), in_tunnel);
@@ -358,7 +359,7 @@ pub(super) mod tests {
             tunnel: Some(tunnel),
             dscp: Some(46),
             duplicates: false,
-            redirect: None,
+            redirect: Some([192, 0, 2, 7].into()),
         };
         let hop = ExplainedHop { port: "n3".to_owned(), address: [10, 30, 0, 1].into(), is_resolved: true };
         let urr = ExplainedUrr { urr: UrrId(3), uplink_bytes: 1, downlink_bytes: 2, is_used_up: true };
@@ -390,7 +391,7 @@ pub(super) mod tests {
              tried:    PDR 1 its SDF filter wants protocol 6\n\
              rule:     PDR 2 matches\n\
              action:   the FAR says forward to the access side, in tunnel 0x00000200 from 10.30.0.2 to 10.30.0.1, \
-             QFI 9, marked DSCP 46; gates are open\n\
+             QFI 9, as from 192.0.2.7, marked DSCP 46; gates are open\n\
              QER:      QER 1 limits downlink to 8 kbit/s (MBR), and has room now\n\
              URR:      URR 3 has counted 1 bytes up and 2 bytes down; its quota is used up\n\
              next hop: 10.30.0.1 by port n3, Ethernet address known\n\

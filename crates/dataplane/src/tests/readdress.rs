@@ -281,13 +281,19 @@ fn an_explanation_says_where_a_packet_goes_in_the_place_of_its_destination() {
             other => panic!("{other:?}"),
         }
     };
+    let other_end = |said: dplink::Explanation| match said.action {
+        Some(dplink::ExplainedAction::Forward { redirect, .. }) => (redirect, said.outcome),
+        other => panic!("{other:?}"),
+    };
     let said = ask(&mut bench, false, SERVER);
-    let Some(dplink::ExplainedAction::Forward { redirect, .. }) = said.action else { panic!("{said:?}") };
-    assert_eq!((redirect, said.outcome), (Some(elsewhere().into()), dplink::Outcome::Sent));
+    assert_eq!(other_end(said), (Some(elsewhere().into()), dplink::Outcome::Sent));
     sent_to(&mut bench, READDRESSED, (4_000, SERVER));
     let taken = dplink::Outcome::Dropped { reason: "redirect_taken".to_owned() };
     assert_eq!(ask(&mut bench, false, OTHER).outcome, taken);
-    assert_eq!(ask(&mut bench, true, elsewhere()).outcome, dplink::Outcome::Sent);
+    let said = ask(&mut bench, true, elsewhere());
+    assert_eq!(other_end(said), (Some(SERVER.into()), dplink::Outcome::Sent), "who was asked answers");
+    let said = ask(&mut bench, true, OTHER);
+    assert_eq!(other_end(said), (None, dplink::Outcome::Sent));
 }
 
 /// Whom the user has this segment from.
