@@ -167,7 +167,7 @@ drop_reasons! {
     NoHeadroom = "no_headroom",
     /// A packet too long for its way, not to be split, and the sender was not told.
     MtuExceeded = "mtu_exceeded",
-    /// No route leads to the destination.
+    /// No route leads to the destination, and the sender was not told.
     NoRoute = "no_route",
     /// A packet whose forwarding policy has next hops, and none of its IP version.
     NoPolicyHop = "no_policy_hop",

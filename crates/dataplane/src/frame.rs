@@ -41,6 +41,8 @@ pub(crate) enum Fate {
     Duplicate,
     /// Copy it; then it goes on from `redirect` for the user, and the copy for the server.
     Answer,
+    /// No route leads on: its sender is told so, from `icmp_error` on.
+    Unreachable,
     /// An Ethernet frame: it goes to the users it is for, by the rules of each, and where it is for many, into the network.
     Switch,
     /// Hand it to the worker that owns its session: it goes on from `flow` there.
@@ -52,7 +54,8 @@ pub(crate) enum Fate {
 impl Fate {
     /// Whether it goes on in parts, or as several packets.
     pub(crate) const fn parts(self) -> bool {
-        matches!(self, Self::Split | Self::SplitTunnel | Self::Duplicate | Self::Answer | Self::Switch)
+        use Fate::*;
+        matches!(self, Split | SplitTunnel | Duplicate | Answer | Unreachable | Switch)
     }
 }
 

@@ -108,6 +108,7 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::SplitTunnel)) => "split_tunnel".to_owned(),
         Some(Next::End(Fate::Duplicate)) => "duplicate".to_owned(),
         Some(Next::End(Fate::Answer)) => "answer".to_owned(),
+        Some(Next::End(Fate::Unreachable)) => "unreachable".to_owned(),
         Some(Next::End(Fate::Switch)) => "switch".to_owned(),
         Some(Next::End(Fate::HandOff(_))) => "hand_off".to_owned(),
         Some(Next::End(Fate::Loop(port))) => format!("loop:{}", ["n3", "n6", "n6e"][usize::from(port)]),

@@ -243,7 +243,12 @@ impl Tracer {
             Fate::Hold => TraceEnd::Held,
             Fate::Keep => TraceEnd::Kept,
             Fate::Await => TraceEnd::Awaits,
-            Fate::Split | Fate::SplitTunnel | Fate::Duplicate | Fate::Answer | Fate::Switch => {
+            Fate::Split
+            | Fate::SplitTunnel
+            | Fate::Duplicate
+            | Fate::Answer
+            | Fate::Unreachable
+            | Fate::Switch => {
                 let parts = taken.parts.and_then(|place| self.parts.get(place));
                 TraceEnd::Parted { parts: parts.map(|parts| parts.told(ports)).unwrap_or_default() }
             }

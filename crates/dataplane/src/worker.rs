@@ -335,6 +335,7 @@ impl<P: Port> Worker<P> {
             Fate::SplitTunnel => self.split_tunnel(packet),
             Fate::Duplicate => self.duplicate(packet),
             Fate::Answer => self.answer(packet),
+            Fate::Unreachable => self.tell_unreachable(packet),
             Fate::Switch => self.switch(packet),
             Fate::HandOff(worker) => self.hand_off(worker, packet),
             Fate::Loop(port) => self.loop_back(port, packet),

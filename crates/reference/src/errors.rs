@@ -24,6 +24,7 @@ pub(crate) enum Stopped {
     NoHopLeft,
     /// It is longer than so many octets, and not to be split.
     TooLong(usize),
+    NoRoute,
 }
 
 impl Stopped {
@@ -31,6 +32,7 @@ impl Stopped {
         match self {
             Self::NoHopLeft => DropReason::TtlExpired,
             Self::TooLong(_) => DropReason::MtuExceeded,
+            Self::NoRoute => DropReason::NoRoute,
         }
     }
 }
@@ -111,6 +113,7 @@ fn error_v4(about: &UserPacket, stopped: Stopped, (us, sender): (Ipv4Addr, Ipv4A
     let (kind, value) = match stopped {
         Stopped::NoHopLeft => ([11, 0], 0),
         Stopped::TooLong(room) => ([3, 4], room as u32),
+        Stopped::NoRoute => ([3, 0], 0),
     };
     let quoted = about.bytes.get(..about.bytes.len().min(LONGEST_V4 - 20 - 8))?;
     let message = icmp_message(&[], kind, value, quoted);
@@ -130,8 +133,9 @@ fn error_v6(about: &UserPacket, stopped: Stopped, (us, sender): (Ipv6Addr, Ipv6A
         return None;
     }
     let (kind, value) = match stopped {
-        Stopped::NoHopLeft if about.header.destination.is_multicast() => return None,
+        Stopped::NoHopLeft | Stopped::NoRoute if about.header.destination.is_multicast() => return None,
         Stopped::NoHopLeft => ([3, 0], 0),
+        Stopped::NoRoute => ([1, 0], 0),
         // To less than every link takes, senders would pay no heed.
         Stopped::TooLong(_) if about.bytes.len() <= LEAST_MTU_V6 => return None,
         Stopped::TooLong(room) => ([2, 0], room.max(LEAST_MTU_V6) as u32),

@@ -34,8 +34,10 @@ impl Reference {
         let copies: Vec<Outcome> = verdict.copies.iter().map(copy).collect();
         let mut outcome = match &verdict.action {
             Action::Forward(to) => {
+                let is_as_sent = verdict.readdressed.is_none();
                 let leaving = readdressed(arrival, verdict.readdressed);
-                self.forward(Bill::of(by, arrival), (&leaving, to, verdict.marks)).into()
+                let done = self.forward(Bill::of(by, arrival), (&leaving, to, verdict.marks));
+                if is_as_sent { self.tell_of_no_route(session, (arrival, to), done) } else { done.into() }
             }
             Action::Buffer => Outcome::of(Fate::Kept),
             Action::Answer => self.answer((session, &pdr), verdict.far.0, arrival)?,
@@ -73,7 +75,12 @@ impl Reference {
         let decided: Vec<_> = parts.iter().map(|part| (part, self.decide(by, part, Some(chosen)))).collect();
         let serve = |(part, verdict)| match verdict {
             Ok(Verdict { action: Action::Forward(to), marks, readdressed: packet, .. }) => {
-                self.forward(Bill::of(by, part), (&readdressed(part, packet), &to, marks)).into()
+                let is_as_sent = packet.is_none();
+                let done = self.forward(Bill::of(by, part), (&readdressed(part, packet), &to, marks));
+                match is_as_sent {
+                    true => self.tell_of_no_route(by.session, (part, &to), done),
+                    false => done.into(),
+                }
             }
             Ok(Verdict { action: Action::Drop(reason), .. }) | Err(reason) => {
                 Outcome::of(Fate::Dropped(reason))
@@ -100,12 +107,28 @@ impl Reference {
         }
     }
 
+    /// We are a user's router, and tell him that no route leads on (RFC 1812 4.3.3.1, RFC 4443 3.1), about the packet as it was to leave.
+    fn tell_of_no_route(
+        &mut self,
+        session: usize,
+        (arrival, to): (&Arrival, &ForwardingParameters),
+        done: Result<Outcome, DropReason>,
+    ) -> Outcome {
+        let is_told = done == Err(DropReason::NoRoute)
+            && arrival.tunnel.is_some()
+            && to.outer_header_creation.is_none();
+        let leaving = UserPacket::read(&self.leaving(&arrival.packet, to)).filter(|_| is_told);
+        let Some(packet) = leaving else { return done.into() };
+        let about = Arrival { packet, ..arrival.clone() };
+        self.tell(session, &about, (Stopped::NoRoute, towards(to)))
+    }
+
     fn routed(&self, (arrival, to, marks): Forwarded<'_>) -> Result<Routed, DropReason> {
         match to.outer_header_creation {
-            None => self.route(&arrival.packet, to).map(|(next_hop, mut bytes)| {
-                self.setup.clamp(&mut bytes, &arrival.packet);
-                (next_hop, bytes)
-            }),
+            None => {
+                let (next_hop, _) = self.route(&arrival.packet, to)?;
+                Ok((next_hop, self.leaving(&arrival.packet, to)))
+            }
             Some(_) => {
                 let mut bytes = arrival.packet.bytes.clone();
                 let marks = arrival.tunnel.map_or(marks, |tunnel| marks.beside(&tunnel));
@@ -138,15 +161,16 @@ impl Reference {
         self.transmit(next_hop, packet)
     }
 
+    /// A packet as it leaves plainly.
+    fn leaving(&self, packet: &UserPacket, to: &ForwardingParameters) -> Vec<u8> {
+        let mut bytes = as_routed(packet, to);
+        self.setup.clamp(&mut bytes, packet);
+        bytes
+    }
+
     fn route(&self, packet: &UserPacket, to: &ForwardingParameters) -> Result<Routed, DropReason> {
-        let mut bytes = packet.bytes.clone();
-        ip::take_hop(&mut bytes, &packet.header);
-        if let Some(dscp) = to.dscp {
-            ip::set_dscp(&mut bytes, &packet.header, dscp);
-        }
-        let (to, destination) = (towards(to), packet.header.destination);
-        let next_hop = self.setup.next_hop(to, destination).ok_or(DropReason::NoRoute)?;
-        Ok((next_hop, bytes))
+        let next_hop = self.setup.next_hop(towards(to), packet.header.destination);
+        Ok((next_hop.ok_or(DropReason::NoRoute)?, as_routed(packet, to)))
     }
 
     pub(crate) fn put_into_tunnel(
@@ -221,6 +245,16 @@ impl Marks {
             paging_policy: tunnel.paging_policy,
         }
     }
+}
+
+/// A packet with a hop less, and marked.
+fn as_routed(packet: &UserPacket, to: &ForwardingParameters) -> Vec<u8> {
+    let mut bytes = packet.bytes.clone();
+    ip::take_hop(&mut bytes, &packet.header);
+    if let Some(dscp) = to.dscp {
+        ip::set_dscp(&mut bytes, &packet.header, dscp);
+    }
+    bytes
 }
 
 /// What arrived, as it leaves.

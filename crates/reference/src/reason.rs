@@ -126,7 +126,7 @@ drop_reasons! {
     MtuExceeded = "mtu_exceeded",
     /// A copy that has no way.
     NotCopied = "not_copied",
-    /// No route leads to the destination.
+    /// No route leads to the destination, and the sender was not told.
     NoRoute = "no_route",
     /// A user's packet addressed to this node.
     ToOurselves = "to_ourselves",

@@ -1,5 +1,5 @@
-//! Tells senders why their packets go no further, at a bounded rate: no hop left, or too long for the way and not to be
-//! split (RFC 792, RFC 1812 4.3, RFC 4443). The packet becomes the answer; users get theirs through their tunnel.
+//! Tells senders why their packets go no further, at a bounded rate: no hop left, too long for the way and not to be split, or no
+//! route (RFC 792, RFC 1812 4.3, RFC 4443). The packet becomes the answer; users get theirs through their tunnel.
 
 use super::answer::replace;
 use super::classify::arrival;
@@ -24,8 +24,12 @@ impl<B: Buffer> Node<B> for IcmpError {
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let Fate::Drop(reason) = packet.meta.fate else { return Next::drop(DropReason::Unfinished) };
         // Who makes packets run out of hops must not keep others from hearing what fits.
-        let [too_long, no_hop] = &mut state.icmp_errors;
-        let budget = if reason == DropReason::MtuExceeded { too_long } else { no_hop };
+        let [too_long, no_hop, no_route] = &mut state.icmp_errors;
+        let budget = match reason {
+            DropReason::MtuExceeded => too_long,
+            DropReason::NoRoute => no_route,
+            _ => no_hop,
+        };
         if !budget.take(packet.meta.key.user(), state.now_ns) {
             return Next::drop(reason);
         }
@@ -40,7 +44,8 @@ fn answer<B: Buffer>(state: &State, packet: &mut Packet<B>, reason: DropReason) 
     let bytes = bytes.get(..length)?;
     let next = match packet.meta.tunnelled() {
         true => {
-            packet.meta = towards_user(state, packet.meta, bytes)?;
+            let towards = towards_user(state, packet.meta, bytes)?;
+            packet.meta = Meta { generation: packet.meta.generation, ..towards };
             NodeId::GtpuEncap
         }
         // Who says to be us is not.
@@ -66,16 +71,22 @@ fn write<B: Buffer>(
     match super::destination(original)? {
         IpAddr::V4(_) => {
             let ours = our_ipv4(state, packet);
-            let told =
-                if too_long { icmp::Error::FragmentationNeeded { mtu } } else { icmp::Error::TimeExceeded };
+            let told = match reason {
+                DropReason::MtuExceeded => icmp::Error::FragmentationNeeded { mtu },
+                DropReason::NoRoute => icmp::Error::Unreachable { code: icmp::unreachable::NETWORK },
+                _ => icmp::Error::TimeExceeded,
+            };
             icmp::write_error(told, original, ours, bytes).ok()
         }
         // To less than every link takes, senders would pay no heed.
         IpAddr::V6(_) if too_long && packet.meta.bytes <= LEAST_MTU6 => None,
         IpAddr::V6(_) => {
             let mtu = mtu.max(LEAST_MTU6).into();
-            let told =
-                if too_long { icmpv6::Error::PacketTooBig { mtu } } else { icmpv6::Error::TimeExceeded };
+            let told = match reason {
+                DropReason::MtuExceeded => icmpv6::Error::PacketTooBig { mtu },
+                DropReason::NoRoute => icmpv6::Error::Unreachable { code: icmpv6::unreachable::NO_ROUTE },
+                _ => icmpv6::Error::TimeExceeded,
+            };
             icmpv6::write_error(told, original, our_ipv6(state, packet)?, bytes).ok()
         }
     }

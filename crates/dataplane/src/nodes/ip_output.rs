@@ -1,9 +1,9 @@
 //! Finds the next hop of a plain packet, and marks it.
 
 use crate::counters::DropReason;
-use crate::frame::{NextHop, Packet};
+use crate::frame::{Fate, Meta, NextHop, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{PolicyIndex, State, Steered, StepIndex};
+use crate::state::{Kind, PolicyIndex, State, Steered, StepIndex};
 use packet::{Buffer, ipv4, ipv6};
 
 pub(crate) struct IpOutput;
@@ -32,8 +32,20 @@ impl<B: Buffer> Node<B> for IpOutput {
                 packet.meta.next_hop = next_hop;
                 Next::To(NodeId::EthernetOutput)
             }
-            None => Next::drop(DropReason::NoRoute),
+            None => no_route(state, packet),
         }
+    }
+}
+
+/// We are a user's router, and tell him (RFC 1812 4.3.3.1, RFC 4443 3.1) where his packet is as he sent it: he would not know it else.
+#[cold]
+fn no_route<B: Buffer>(state: &State, packet: &Packet<B>) -> Next {
+    let Meta { step, .. } = packet.meta;
+    let is_users = step != StepIndex::NONE && packet.meta.tunnelled();
+    let is_as_sent = |kind| kind == Kind::Plain && state.readdress(step).is_none();
+    match is_users && is_as_sent(state.sessions.cells.step(step).kind) {
+        true => Next::End(Fate::Unreachable),
+        false => Next::drop(DropReason::NoRoute),
     }
 }
 

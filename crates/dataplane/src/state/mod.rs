@@ -137,8 +137,8 @@ pub(crate) struct State {
     pub(crate) error_indications: [Budget; 2],
     pub(crate) fragments: Fragments,
     heads: Heads,
-    /// ICMP errors that may still be sent: that a packet is too long, and that it has no hop left.
-    pub(crate) icmp_errors: [Shared; 2],
+    /// ICMP errors that may still be sent: that a packet is too long, that it has no hop left, and that no route leads on.
+    pub(crate) icmp_errors: [Shared; 3],
     /// Those about our own datagrams that may still be listened to.
     told_too_long: Budget,
     /// What the kernel may still have.
@@ -224,7 +224,7 @@ impl State {
             error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
             fragments: Fragments::new(limits.reassembled, config.seed),
             heads: Heads::new(),
-            icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
+            icmp_errors: [(); 3].map(|()| Shared::new(limits.icmp_errors_per_s)),
             told_too_long: Budget::new(TOLD_TOO_LONG_PER_S),
             punting,
             events: Vec::with_capacity(EVENTS_MAX),

@@ -53,6 +53,7 @@ mod starts;
 mod steered;
 mod traced;
 mod udp;
+mod unreachable;
 mod usage;
 mod vlan;
 mod ways_back;

@@ -7,9 +7,9 @@ use crate::fixture::{Bench, N3, N6, rules};
 use packet::{ipv4, ipv6, protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-const USER: u64 = 4;
-const OF_IPV4: Ipv4Addr = Ipv4Addr::new(10, 60, 0, USER as u8);
-const OF_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x60, 0, 0, 0, 0, 1);
+pub(super) const USER: u64 = 4;
+pub(super) const OF_IPV4: Ipv4Addr = Ipv4Addr::new(10, 60, 0, USER as u8);
+pub(super) const OF_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x60, 0, 0, 0, 0, 1);
 
 /// With a user of both versions.
 fn bench() -> Bench {
@@ -22,7 +22,7 @@ fn bench() -> Bench {
 }
 
 /// A packet of 8 octets, which begin as a datagram's, or a message of ICMP, do.
-fn packet(carried: u8, from: IpAddr, to: IpAddr) -> Vec<u8> {
+pub(super) fn packet(carried: u8, from: IpAddr, to: IpAddr) -> Vec<u8> {
     let payload = [3, 4, 0, 53, 0, 8, 0, 0];
     match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {

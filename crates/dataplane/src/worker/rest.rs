@@ -7,6 +7,7 @@ use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{Hop, NodeId};
 use crate::port::Port;
+use crate::receipt::Receipt;
 use crate::trace::Tracer;
 use rules::Direction;
 use std::collections::VecDeque;
@@ -19,6 +20,8 @@ pub(super) struct Rest<B> {
     pub(super) copied: Vec<Packet<B>>,
     /// Packets that a FAR redirects, and copies for their servers.
     pub(super) answered: Vec<Packet<B>>,
+    /// Packets whose senders are to hear that no route leads on.
+    unreachable: Vec<Packet<B>>,
     /// Fragments of packets that were too long.
     pub(super) parts: Vec<Packet<B>>,
     /// Fragments of tunnels' datagrams that were too long.
@@ -47,6 +50,7 @@ impl<B> Rest<B> {
             copies,
             copied: Vec::with_capacity(VECTOR),
             answered: Vec::with_capacity(2 * VECTOR),
+            unreachable: Vec::with_capacity(VECTOR),
             parts: Vec::with_capacity(PARTS),
             pieces: Vec::with_capacity(PARTS),
             arrived: Vec::with_capacity(4 * VECTOR),
@@ -60,9 +64,10 @@ impl<B> Rest<B> {
     /// leaves; pieces of those, fragments, copies, frames and what is answered leave behind at most what comes back to this node. That
     /// waits until there is room for all it may leave, and does not come back for ever, so there is an end.
     fn next(&mut self) -> Option<(&mut Vec<Packet<B>>, NodeId)> {
-        let Self { copies, copied, answered, parts, pieces, frames, looped, arrived: _, behind: _ } = self;
+        let Self { copies, copied, answered, unreachable, parts, pieces, frames, looped, .. } = self;
         let all = [
             (pieces, NodeId::EthernetOutput),
+            (unreachable, NodeId::IcmpError),
             (parts, NodeId::Far),
             (copies, NodeId::EthernetOutput),
             (copied, NodeId::Far),
@@ -132,6 +137,13 @@ impl<P: Port> Worker<P> {
         let came_in = Meta::new(port, self.state.ports.get(port).side());
         let meta = Meta { loops: packet.meta.loops + 1, ..came_in };
         self.rest.looped.push(Packet { buffer: packet.buffer, meta });
+    }
+
+    /// Lets the sender of a packet hear that no route leads on, if he may; it was not forwarded, and is counted by nobody.
+    pub(super) fn tell_unreachable(&mut self, mut packet: Packet<P::Buffer>) {
+        self.state.take_back(std::mem::replace(&mut packet.meta.receipt, Receipt::NONE));
+        packet.meta.fate = Fate::Drop(DropReason::NoRoute);
+        self.rest.unreachable.push(packet);
     }
 
     /// Runs what the last vector left behind.
