@@ -3,7 +3,7 @@
 use crate::Config;
 use crate::fixture::{Bench, GNB, N3, N6, config, rules};
 use crate::graph::{Hop, NodeId};
-use dplink::{Command, Notice, UsageCounts};
+use dplink::{Command, Event, Notice, UsageCounts};
 use packet::gtpu::{self, Extension, PduSession, extension_type};
 use packet::{ipv4, protocol, udp};
 use rules::{Direction, FTeid, Interface, OuterHeaderCreation, Qfi, Rules, Seid, Teid, Urr, UrrId};
@@ -288,6 +288,26 @@ fn from_tunnel_to_tunnel_a_packet_stays_in_its_qos_flow_unless_a_qer_names_anoth
     for _ in 0..2 {
         let frame = gateway.g_pdu(Direction::Uplink, Some(5));
         assert_eq!(qfi_of(gateway.pass(&[frame]).0), (0x34, 0x10, 9));
+    }
+}
+
+/// What an intermediate UPF keeps for a user who sleeps has its QoS flow from the anchor's tunnel.
+#[test]
+fn the_control_plane_is_told_the_qos_flow_that_the_first_tunnel_names() {
+    for named in [Some(6), None] {
+        let mut gateway = Gateway::new(N6);
+        let mut asleep = relay(N6);
+        (asleep.fars[1].apply_action, asleep.fars[1].notify) = (rules::ApplyAction::Buffer, true);
+        gateway.bench.put(1, 2, asleep);
+        gateway.bench.settle();
+        let (port, frame) = gateway.g_pdu(Direction::Downlink, named);
+        gateway.bench.receive(port, &frame);
+        let told = gateway.bench.settle();
+        let expected = named.and_then(Qfi::new);
+        assert!(
+            matches!(told[..], [Notice::Event(Event::DownlinkData { qfi, .. })] if qfi == expected),
+            "{told:?}"
+        );
     }
 }
 
