@@ -197,7 +197,7 @@ pub struct Limits {
     pub frame_copies_per_s: u32,
     /// Error Indications sent in a second on each side.
     pub error_indications_per_s: u32,
-    /// ICMP errors sent in a second of each kind: too long, no hop left, no route. A user has an eighth of them.
+    /// ICMP errors sent in a second of each kind: too long, no hop left, no route or nobody there. A user has an eighth of them.
     pub icmp_errors_per_s: u32,
     /// Packets that a port gives the kernel in a second, as many besides that are of routing protocols, and an eighth as many that
     /// tell of neighbours: what a flood to a port's address may cost the control side, which writes each by a call of its own. A

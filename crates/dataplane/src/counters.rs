@@ -179,7 +179,7 @@ drop_reasons! {
     Looped = "looped",
     /// A packet to be split, and there was no room or memory for all its fragments.
     NotSplit = "not_split",
-    /// A neighbour did not tell its Ethernet address, or too many packets wait for it.
+    /// A neighbour did not tell its Ethernet address, and the sender was not told, or too many packets wait for it.
     NeighbourUnresolved = "neighbour_unresolved",
     /// A packet of another worker, which had as many of them waiting as may.
     HandoffFull = "handoff_full",

@@ -287,6 +287,27 @@ impl Meta {
     }
 }
 
+/// What is known of how a user's packet came, to answer it later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Came {
+    port: PortIndex,
+    outer: u8,
+    from: Side,
+    towards: Side,
+}
+
+impl Came {
+    pub(crate) const fn of(meta: &Meta) -> Self {
+        Self { port: meta.port, outer: meta.outer, from: meta.side(), towards: meta.towards }
+    }
+
+    /// Of a packet of this session.
+    pub(crate) const fn meta(self, session: SessionIndex) -> Meta {
+        let Self { port, outer, from, towards } = self;
+        Meta { outer, towards, session, ..Meta::new(port, from) }
+    }
+}
+
 /// One packet; its data starts at the layer the next node reads.
 ///
 /// Its buffer stands last: where it stood first, the compiler copied what is known of a packet that comes in twice, as the first

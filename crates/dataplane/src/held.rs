@@ -1,6 +1,6 @@
 //! Packets waiting for the Ethernet address of their next hop.
 
-use crate::frame::NextHop;
+use crate::frame::{Came, NextHop};
 use crate::receipt::Receipt;
 use crate::state::SessionIndex;
 
@@ -23,6 +23,9 @@ pub(crate) struct Held<B> {
     woken: usize,
 }
 
+/// Whom a packet is for, of which session it is, and how it came, if its user may hear that nobody is there.
+pub(crate) type Awaiting = (NextHop, SessionIndex, Option<Came>);
+
 /// Packets of one session that wait for one neighbour.
 #[derive(Clone, Copy)]
 struct Queue {
@@ -36,10 +39,11 @@ struct Queue {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Waiting<B> {
     next_hop: NextHop,
-    session: SessionIndex,
+    pub(crate) session: SessionIndex,
     since_ns: u64,
     /// It was kept for its user, and is in no queue.
     is_woken: bool,
+    pub(crate) came: Option<Came>,
     pub(crate) buffer: B,
     /// What it will be counted for.
     pub(crate) receipt: Receipt,
@@ -55,7 +59,7 @@ impl<B> Held<B> {
     /// Keeps a packet of a session, if it is of one; gives it back where too many wait.
     pub(crate) fn keep(
         &mut self,
-        (next_hop, session): (NextHop, SessionIndex),
+        (next_hop, session, came): Awaiting,
         (buffer, receipt): (B, Receipt),
         now_ns: u64,
     ) -> Result<(), (B, Receipt)> {
@@ -63,15 +67,24 @@ impl<B> Held<B> {
         if self.packets.len() - self.woken >= most || !self.count(next_hop, session) {
             return Err((buffer, receipt));
         }
-        self.packets.push(Waiting { next_hop, session, since_ns: now_ns, is_woken: false, buffer, receipt });
+        let (since_ns, is_woken) = (now_ns, false);
+        self.packets.push(Waiting { next_hop, session, since_ns, is_woken, came, buffer, receipt });
         Ok(())
     }
 
     /// Keeps a packet that was kept for its user until now, and takes no place of others. There is to be room: together with those that
     /// still are kept there are no more than may be.
     pub(crate) fn keep_woken(&mut self, next_hop: NextHop, (buffer, receipt): (B, Receipt), now_ns: u64) {
-        let session = SessionIndex::NONE;
-        self.packets.push(Waiting { next_hop, session, since_ns: now_ns, is_woken: true, buffer, receipt });
+        let (session, since_ns) = (SessionIndex::NONE, now_ns);
+        self.packets.push(Waiting {
+            next_hop,
+            session,
+            since_ns,
+            is_woken: true,
+            came: None,
+            buffer,
+            receipt,
+        });
         self.woken += 1;
     }
 
@@ -179,8 +192,8 @@ mod tests {
     }
 
     /// Of no session.
-    fn to(last: u8) -> (NextHop, SessionIndex) {
-        (hop(last), SessionIndex::NONE)
+    fn to(last: u8) -> Awaiting {
+        (hop(last), SessionIndex::NONE, None)
     }
 
     fn packet(name: char) -> (char, Receipt) {
@@ -233,12 +246,16 @@ mod tests {
         for session in 0..=(QUEUES / QUEUES_PER_SESSION) as u32 {
             for last in 0..=QUEUES_PER_SESSION as u8 {
                 let at = NextHop::new(session as u8, Ipv4Addr::new(10, 0, 0, last));
-                let is_kept = held.keep((at, SessionIndex(session)), packet('a'), 0).is_ok();
+                let is_kept = held.keep((at, SessionIndex(session), None), packet('a'), 0).is_ok();
                 let may_be = usize::from(last) < QUEUES_PER_SESSION && session < 32;
                 assert_eq!(is_kept, may_be, "{session} {last}");
             }
         }
-        assert_eq!(held.keep((hop(1), SessionIndex(0)), packet('b'), 0), Ok(()), "where its others wait");
+        assert_eq!(
+            held.keep((hop(1), SessionIndex(0), None), packet('b'), 0),
+            Ok(()),
+            "where its others wait"
+        );
         assert_eq!((held.queues.len(), held.len()), (QUEUES, QUEUES + 1));
         held.release(hop(1)).for_each(drop);
         assert_eq!((held.queues.len(), held.len()), (QUEUES - 1, QUEUES - 1));

@@ -3,7 +3,7 @@
 use crate::Test;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use dplink::Statistics;
-use lab::address::{HTTP_PORT, SERVER, UE};
+use lab::address::{HTTP_PORT, SERVER, UE, UPF_N3};
 use lab::anchorline::{Node, Ran};
 use lab::capture::{Arrivals, Audit, Capture};
 use lab::config::{self, Contract, Driver, FTeid};
@@ -23,6 +23,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("traffic_flows_where_the_smf_gives_the_f_teid", Core::Engine, |lab| flows(lab, FTeid::Explicit, 1)),
     ("traffic_flows_through_two_workers", Core::Engine, |lab| flows(lab, FTeid::Choose, 2)),
     ("traffic_flows_without_root", Core::Engine, flows_without_root),
+    ("programs_hear_that_nobody_is_there", Core::Engine, hear_of_nobody),
     ("tcp_is_held_to_its_mbr_and_has_most_of_it", Core::Engine, held_by_tcp),
     ("tcp_without_an_mbr_is_held_to_the_nodes_own_limit", Core::Engine, held_by_the_node),
 ];
@@ -82,6 +83,38 @@ fn moves(lab: &Lab, node: &Node) -> Result<()> {
     ensure!(refused.to_string().contains("worker 2 is not there"), "{refused}");
     ensure!(node.ctl("ports")?.contains("packets in memory of node "), "{}", node.ctl("ports")?);
     Ok(())
+}
+
+/// In the data network's subnet, and nobody's.
+const NOBODY: &str = "10.50.0.77";
+/// How curl ends where it gets no connection; 28 would be that time was up.
+const NO_CONNECTION: i32 = 7;
+
+/// They would wait for as long as they have patience else.
+fn hear_of_nobody(lab: &Lab) -> Result<()> {
+    let node = Node::start_with(lab, Driver::AfPacket, 1)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    node.wait_sessions(ran.sessions)?;
+    let mut ping = lab.ran.command("ping");
+    let ping = command::run(ping.args(["-c", "1", "-W", "8", NOBODY]), command::SHORT)?;
+    let told = format!("From {UPF_N3} icmp_seq=1 Destination Host Unreachable");
+    ensure!(ping.stdout.contains(&told), "{}", ping.stdout);
+    let mut curl = lab.ran.command("curl");
+    curl.args([
+        "--silent",
+        "--show-error",
+        "--noproxy",
+        "*",
+        "--max-time",
+        "8",
+        &format!("http://{NOBODY}/"),
+    ]);
+    let curl = command::run(&mut curl, command::SHORT)?;
+    ensure!(curl.status.code() == Some(NO_CONNECTION), "{}: {}", curl.status, curl.stderr);
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.wait_balance()?;
+    node.stop()
 }
 
 /// What a user is held to here.

@@ -1,5 +1,5 @@
-//! Tells senders why their packets go no further, at a bounded rate: no hop left, too long for the way and not to be split, or no
-//! route (RFC 792, RFC 1812 4.3, RFC 4443). The packet becomes the answer; users get theirs through their tunnel.
+//! Tells senders why their packets go no further, at a bounded rate: no hop left, too long for the way and not to be split, no route,
+//! or nobody there (RFC 792, RFC 1812 4.3, RFC 4443). The packet becomes the answer; users get theirs through their tunnel.
 
 use super::answer::replace;
 use super::classify::arrival;
@@ -7,7 +7,7 @@ use super::path_mtu::path_mtu;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::State;
+use crate::state::{State, StepIndex};
 use packet::five_tuple::FiveTuple;
 use packet::{Buffer, icmp, icmpv6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -24,10 +24,10 @@ impl<B: Buffer> Node<B> for IcmpError {
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let Fate::Drop(reason) = packet.meta.fate else { return Next::drop(DropReason::Unfinished) };
         // Who makes packets run out of hops must not keep others from hearing what fits.
-        let [too_long, no_hop, no_route] = &mut state.icmp_errors;
+        let [too_long, no_hop, unreachable] = &mut state.icmp_errors;
         let budget = match reason {
             DropReason::MtuExceeded => too_long,
-            DropReason::NoRoute => no_route,
+            DropReason::NoRoute | DropReason::NeighbourUnresolved => unreachable,
             _ => no_hop,
         };
         if !budget.take(packet.meta.key.user(), state.now_ns) {
@@ -74,6 +74,7 @@ fn write<B: Buffer>(
             let told = match reason {
                 DropReason::MtuExceeded => icmp::Error::FragmentationNeeded { mtu },
                 DropReason::NoRoute => icmp::Error::Unreachable { code: icmp::unreachable::NETWORK },
+                DropReason::NeighbourUnresolved => icmp::Error::Unreachable { code: icmp::unreachable::HOST },
                 _ => icmp::Error::TimeExceeded,
             };
             icmp::write_error(told, original, ours, bytes).ok()
@@ -85,6 +86,9 @@ fn write<B: Buffer>(
             let told = match reason {
                 DropReason::MtuExceeded => icmpv6::Error::PacketTooBig { mtu },
                 DropReason::NoRoute => icmpv6::Error::Unreachable { code: icmpv6::unreachable::NO_ROUTE },
+                DropReason::NeighbourUnresolved => {
+                    icmpv6::Error::Unreachable { code: icmpv6::unreachable::ADDRESS }
+                }
                 _ => icmpv6::Error::TimeExceeded,
             };
             icmpv6::write_error(told, original, our_ipv6(state, packet)?, bytes).ok()
@@ -106,7 +110,11 @@ fn our_ipv6<B>(state: &State, packet: &Packet<B>) -> Option<Ipv6Addr> {
 
 /// The answer goes where the session's rules send packets to the user; it is held to no rate and counted by nobody.
 fn towards_user(state: &State, about: Meta, answer: &[u8]) -> Option<Meta> {
-    let session = state.sessions.get(state.sessions.cells.session(about.step))?;
+    let session = match about.step {
+        StepIndex::NONE => about.session,
+        step => state.sessions.cells.session(step),
+    };
+    let session = state.sessions.get(session)?;
     let mut meta = Meta::new(about.port, about.towards);
     let tuple = FiveTuple::parse(answer).ok()?.tuple;
     meta.step = session.find(&arrival(&meta, &tuple))?;

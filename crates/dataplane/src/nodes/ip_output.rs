@@ -37,16 +37,20 @@ impl<B: Buffer> Node<B> for IpOutput {
     }
 }
 
-/// We are a user's router, and tell him (RFC 1812 4.3.3.1, RFC 4443 3.1) where his packet is as he sent it: he would not know it else.
 #[cold]
 fn no_route<B: Buffer>(state: &State, packet: &Packet<B>) -> Next {
-    let Meta { step, .. } = packet.meta;
-    let is_users = step != StepIndex::NONE && packet.meta.tunnelled();
-    let is_as_sent = |kind| kind == Kind::Plain && state.readdress(step).is_none();
-    match is_users && is_as_sent(state.sessions.cells.step(step).kind) {
+    match may_hear(state, &packet.meta) {
         true => Next::End(Fate::Unreachable),
         false => Next::drop(DropReason::NoRoute),
     }
+}
+
+/// Whether the sender of a plain packet may hear that it goes nowhere. We are a user's router, and tell him (RFC 1812 4.3.3.1, RFC 4443
+/// 3.1) where the packet is as he sent it: he would not know it else.
+pub(crate) fn may_hear(state: &State, meta: &Meta) -> bool {
+    let Meta { step, .. } = *meta;
+    let is_users = step != StepIndex::NONE && meta.tunnelled();
+    is_users && state.sessions.cells.step(step).kind == Kind::Plain && state.readdress(step).is_none()
 }
 
 /// Where a policy leads a plain packet.

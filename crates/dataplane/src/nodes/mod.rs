@@ -65,7 +65,7 @@ pub(crate) use icmp_echo::IcmpEcho;
 pub(crate) use icmp_error::IcmpError;
 pub(crate) use icmp6_echo::Icmp6Echo;
 pub(crate) use inspect::Inspect;
-pub(crate) use ip_output::IpOutput;
+pub(crate) use ip_output::{IpOutput, may_hear};
 pub(crate) use ip4_input::Ip4Input;
 pub(crate) use ip6_input::Ip6Input;
 pub(crate) use ndp::Ndp;

@@ -137,7 +137,7 @@ pub(crate) struct State {
     pub(crate) error_indications: [Budget; 2],
     pub(crate) fragments: Fragments,
     heads: Heads,
-    /// ICMP errors that may still be sent: that a packet is too long, that it has no hop left, and that no route leads on.
+    /// ICMP errors that may still be sent: that a packet is too long, that it has no hop left, and that it goes nowhere.
     pub(crate) icmp_errors: [Shared; 3],
     /// Those about our own datagrams that may still be listened to.
     told_too_long: Budget,

@@ -92,3 +92,39 @@ fn a_user_hears_nothing_about_a_packet_that_he_did_not_send_so() {
     send(&mut bench, &packet(protocol::UDP, OF_IPV4.into(), [198, 51, 100, 9].into()));
     assert_eq!((bench.sent(N3).len(), drops(&bench, DropReason::NoRoute)), (0, 1));
 }
+
+/// A host of a network that is attached, which never answers ARP or a solicitation: all that is known after three of them.
+#[test]
+fn a_user_hears_that_nobody_is_there_and_pays_nothing() {
+    let (near4, near6) = ([10, 50, 0, 77].into(), "2001:db8:6::77".parse().unwrap());
+    for (from, to, said) in [(OF_IPV4.into(), near4, [3, 1]), (OF_IPV6.into(), near6, [1, 3])] {
+        let mut bench = bench(|_| {});
+        let sent = packet(protocol::UDP, from, to);
+        // Two wait for a neighbour here.
+        (0..3).for_each(|_| send(&mut bench, &sent));
+        assert_eq!((bench.sent(N3).len(), drops(&bench, DropReason::NeighbourUnresolved)), (0, 1));
+        bench.now_ns += 3_100_000_000;
+        bench.settle();
+        let frames = bench.sent(N3);
+        assert_eq!((frames.len(), bench.worker.books().held), (2, 0), "{from}");
+        for frame in frames {
+            let heard = &frame[frame.len() - 8 - sent.len()..];
+            assert_eq!((&heard[..2], &heard[heard.len() - 8..]), (&said[..], &sent[sent.len() - 8..]));
+        }
+        assert_eq!((used(&mut bench), drops(&bench, DropReason::NeighbourUnresolved)), ((0, 0), 1));
+        assert!(bench.worker.books().balanced());
+    }
+}
+
+/// The place of a session that has gone may be another's by then.
+#[test]
+fn nobody_hears_of_packets_of_a_session_that_has_gone() {
+    let mut bench = bench(|_| {});
+    send(&mut bench, &packet(protocol::UDP, OF_IPV4.into(), [10, 50, 0, 77].into()));
+    bench.engine.handle(Command::Delete { session: Seid(USER) }).unwrap();
+    bench.settle();
+    bench.put(5, 1, rules(5));
+    bench.now_ns += 3_100_000_000;
+    bench.settle();
+    assert_eq!((bench.sent(N3).len(), drops(&bench, DropReason::NeighbourUnresolved)), (0, 1));
+}

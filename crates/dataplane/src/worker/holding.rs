@@ -3,14 +3,15 @@
 
 use super::{TRASH_ROOM, Worker};
 use crate::counters::DropReason;
-use crate::frame::{Meta, NextHop, Packet, VECTOR};
+use crate::frame::{Came, Meta, NextHop, Packet, VECTOR};
 use crate::held::Waiting;
 use crate::nodes;
 use crate::port::Port;
 use crate::receipt::{Counted, Receipt};
-use crate::state::{Ended, Lookup, SessionIndex, State, StepIndex};
-use packet::Buffer;
+use crate::state::{Ended, FlowKey, Lookup, SessionIndex, State, StepIndex};
 use packet::ethernet::{self, MacAddress};
+use packet::{Buffer, FiveTuple};
+use rules::Direction;
 
 impl<P: Port> Worker<P> {
     /// Lets a packet wait for its next hop, unless that has told its address behind it in the same vector.
@@ -27,8 +28,9 @@ impl<P: Port> Worker<P> {
         if self.is_resuming && self.kept.has_room_beside(self.held.woken()) {
             return self.held.keep_woken(next_hop, waiting, now_ns);
         }
-        let session = self.who_chose(step);
-        if let Err((buffer, receipt)) = self.held.keep((next_hop, session), waiting, now_ns) {
+        let came = nodes::may_hear(&self.state, &packet.meta).then(|| Came::of(&packet.meta));
+        let awaiting = (next_hop, self.who_chose(step), came);
+        if let Err((buffer, receipt)) = self.held.keep(awaiting, waiting, now_ns) {
             forget(&mut self.state, receipt);
             self.discard(buffer, DropReason::NeighbourUnresolved);
         }
@@ -84,11 +86,16 @@ impl<P: Port> Worker<P> {
         released == VECTOR
     }
 
-    /// Drops what has waited too long, and asks again for those whose answer, or the request for it, may have been lost.
+    /// Gives up what has waited too long, and asks again for those whose answer, or the request for it, may have been lost.
     pub(super) fn expire_held(&mut self) {
-        let Self { held, state, counters, trash, .. } = self;
-        for Waiting { buffer, receipt, .. } in held.late(state.now_ns) {
+        let Self { held, state, counters, trash, rest, .. } = self;
+        for Waiting { buffer, receipt, session, came, .. } in held.late(state.now_ns) {
             forget(state, receipt);
+            if let Some(came) = came.filter(|_| session != SessionIndex::NONE && rest.may_tell()) {
+                let meta = Meta { key: user_key(&buffer), ..came.meta(session) };
+                rest.tell(Packet { buffer, meta }, DropReason::NeighbourUnresolved);
+                continue;
+            }
             counters.count_drops(DropReason::NeighbourUnresolved, 1);
             throw_away(trash, buffer);
         }
@@ -96,6 +103,7 @@ impl<P: Port> Worker<P> {
             state.neighbours.find(next_hop, state.now_ns);
         }
         self.ask_neighbours();
+        self.run_rest();
     }
 
     /// Counts fragments to us that waited for others of their datagram, and do no more.
@@ -123,6 +131,12 @@ impl<P: Port> Worker<P> {
 fn put_header<B: Buffer>(buffer: &mut B, (to, from): (MacAddress, MacAddress)) -> Option<()> {
     let header = ethernet::Header::new(to, from, nodes::ethertype(buffer.data()));
     nodes::push_ethernet(buffer, header)
+}
+
+/// The key of a user's packet, by which errors are meted out.
+fn user_key<B: Buffer>(buffer: &B) -> FlowKey {
+    let parsed = FiveTuple::parse(buffer.data());
+    parsed.map_or(FlowKey::NONE, |parsed| FlowKey::new(&parsed.tuple, Direction::Uplink))
 }
 
 /// More may be late at once than are freed at once.

@@ -20,7 +20,7 @@ pub(super) struct Rest<B> {
     pub(super) copied: Vec<Packet<B>>,
     /// Packets that a FAR redirects, and copies for their servers.
     pub(super) answered: Vec<Packet<B>>,
-    /// Packets whose senders are to hear that no route leads on.
+    /// Packets whose senders are to hear that no route leads on, or nobody is there.
     unreachable: Vec<Packet<B>>,
     /// Fragments of packets that were too long.
     pub(super) parts: Vec<Packet<B>>,
@@ -76,6 +76,17 @@ impl<B> Rest<B> {
             (frames, NodeId::FrameClassify),
         ];
         all.into_iter().find(|(packets, _)| !packets.is_empty())
+    }
+
+    /// Whether there is room for one more whose sender is to hear that it goes nowhere.
+    pub(super) const fn may_tell(&self) -> bool {
+        self.unreachable.len() < VECTOR
+    }
+
+    /// Lets its sender hear why a packet goes nowhere.
+    pub(super) fn tell(&mut self, mut packet: Packet<B>, reason: DropReason) {
+        packet.meta.fate = Fate::Drop(reason);
+        self.unreachable.push(packet);
     }
 
     /// Whether there is room for as many as a vector may leave behind.
@@ -142,8 +153,7 @@ impl<P: Port> Worker<P> {
     /// Lets the sender of a packet hear that no route leads on, if he may; it was not forwarded, and is counted by nobody.
     pub(super) fn tell_unreachable(&mut self, mut packet: Packet<P::Buffer>) {
         self.state.take_back(std::mem::replace(&mut packet.meta.receipt, Receipt::NONE));
-        packet.meta.fate = Fate::Drop(DropReason::NoRoute);
-        self.rest.unreachable.push(packet);
+        self.rest.tell(packet, DropReason::NoRoute);
     }
 
     /// Runs what the last vector left behind.
