@@ -135,6 +135,10 @@ pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
         let mut kbps = || pick(random, [3_333, 20_000, 100_000]);
         setup.session_mbr = Some(BitRates { uplink_kbps: kbps(), downlink_kbps: kbps() });
     }
+    // Networks that are all that there is.
+    if chance(random, 100) {
+        setup.routes.retain(|route| route.prefix.prefix_len() > 0);
+    }
     setup
 }
 

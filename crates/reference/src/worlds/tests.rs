@@ -121,6 +121,25 @@ fn users_hear_of_portals_and_resets() {
     assert!(portals > 5 && resets > 500 && pairs > 100, "{portals} {resets} {pairs}");
 }
 
+/// Or what random worlds are compared for would say nothing of it.
+#[test]
+fn senders_hear_of_what_goes_no_further() {
+    let mut heard: HashMap<[u8; 2], u32> = HashMap::new();
+    for seed in 0..100 {
+        run(seed, 1_000, |outcome| {
+            for (_, frame) in &outcome.sent {
+                // ICMP of internetwork control, in a tunnel or not.
+                let is_error = |ip: &&[u8]| ip[..2] == [0x45, 0xc0] && ip[8..10] == [64, 1];
+                let found = frame.windows(22).find(is_error);
+                found.into_iter().for_each(|ip| *heard.entry([ip[20], ip[21]]).or_default() += 1);
+            }
+        });
+    }
+    let of = |kind| heard.get(&kind).copied().unwrap_or_default();
+    let [no_hop, too_long, no_route] = [[11, 0], [3, 4], [3, 0]].map(of);
+    assert!(no_hop > 50 && too_long > 50 && no_route > 50, "{no_hop} {too_long} {no_route}");
+}
+
 /// Or what random worlds are compared for would say nothing of either.
 #[test]
 fn connections_are_made_to_fit_and_frames_have_tags() {
