@@ -1,6 +1,7 @@
 //! A worker: takes vectors from its ports, runs them through the graph, gives them to its ports. One thread, to
 //! completion, sharing nothing.
 
+mod announcing;
 mod connect;
 mod copies;
 mod dropping;
@@ -21,6 +22,7 @@ mod tag;
 mod thinning;
 mod view;
 
+use self::announcing::Announcing;
 use self::split::SplitFlows;
 use crate::counters::{Counters, DropReason};
 use crate::fair_share::FairShare;
@@ -133,6 +135,7 @@ pub struct Worker<P: Port> {
     reports: Producer<Report>,
     clock: Clock,
     expire_ns: u64,
+    announcing: Announcing,
     /// While packets are traced.
     tracer: Option<Box<Tracer>>,
 }
@@ -360,6 +363,7 @@ impl<P: Port> Worker<P> {
     }
 
     fn expire(&mut self) {
+        self.announce_if_due();
         self.expire_held();
         self.state.fragments.expire(self.state.now_ns);
         self.count_gathered();

@@ -35,7 +35,7 @@ impl Running {
     /// Starts each worker on a thread of its own, on the CPU the configuration names, if it names any.
     pub(crate) fn start(
         eal: &'static Eal,
-        workers: Vec<Worker<Port>>,
+        mut workers: Vec<Worker<Port>>,
         settings: &Settings,
     ) -> anyhow::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -45,6 +45,7 @@ impl Running {
         let (patient, idle): (Vec<_>, Vec<_>) =
             workers.iter().enumerate().map(|(number, worker)| idling.of(number, worker)).unzip();
         idling.say(&idle);
+        workers.first_mut().into_iter().for_each(Worker::announce);
         // Where one cannot be started, those before it end with this.
         let died = tokio::sync::Mutex::new(died);
         let mut running = Self { threads: Vec::new(), idle: idling.told(idle), stop, died };

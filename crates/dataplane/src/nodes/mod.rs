@@ -69,7 +69,7 @@ pub(crate) use ip_output::{IpOutput, may_hear};
 pub(crate) use ip4_input::Ip4Input;
 pub(crate) use ip6_input::Ip6Input;
 pub(crate) use ndp::Ndp;
-pub(crate) use ndp::write_solicitation;
+pub(crate) use ndp::{write_advertisement, write_solicitation};
 pub(crate) use path_mtu::{PathMtu, path_mtu};
 pub(crate) use punt::Punt;
 pub(crate) use qer::Qer;

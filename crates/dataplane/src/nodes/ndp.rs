@@ -116,6 +116,16 @@ fn write<B: Buffer>(buffer: &mut B, message: &Message<'_>, ends: (Ipv6Addr, Ipv6
     replace(buffer, bytes.get(..length)?)
 }
 
+/// Makes an empty buffer what tells everybody that `target` is ours; `None` where it is too small.
+pub(crate) fn write_advertisement<B: Buffer>(
+    buffer: &mut B,
+    port: &PortConfig,
+    target: Ipv6Addr,
+) -> Option<()> {
+    write(buffer, &advertisement(port, target, false), (target, ALL_NODES))?;
+    push_ethernet(buffer, ethernet::Header::new(multicast_mac(ALL_NODES), port.mac, ethernet::IPV6))
+}
+
 /// Makes an empty buffer the solicitation for `target`; `None` where it is too small, or the port has no IPv6 address.
 pub(crate) fn write_solicitation<B: Buffer>(
     buffer: &mut B,

@@ -1,6 +1,7 @@
 //! A worker and its engine together.
 
 mod active;
+mod announced;
 mod answers;
 mod begun_anew;
 mod classes;

@@ -1,5 +1,6 @@
 //! Makes workers and the engine that controls them.
 
+use super::announcing::Announcing;
 use super::{Clock, LANE_ROOM, Lane, Order, RING, Report, TRASH_ROOM, Worker, moving, rest};
 use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
@@ -137,6 +138,7 @@ impl<P: Port> Worker<P> {
             reports,
             clock,
             expire_ns: 0,
+            announcing: Announcing::default(),
             tracer: None,
         }
     }
