@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// No answer over IPv4 is longer (RFC 1812 4.3.2.3).
 const LONGEST_V4: usize = 576;
 /// Every link of IPv6 takes packets of so many octets (RFC 8200 5), and no answer is longer (RFC 4443 2.4 c).
-const LEAST_MTU_V6: usize = 1280;
+pub(crate) const LEAST_MTU_V6: usize = 1280;
 /// Internetwork control (RFC 1812 4.3.2.5).
 const PRECEDENCE: u8 = 0xc0;
 const HOPS: u8 = 64;

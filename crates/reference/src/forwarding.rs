@@ -5,7 +5,7 @@ use crate::applications::Choice;
 use crate::billing::{Bill, By};
 use crate::detection::{Arrival, Tunnel};
 use crate::enforcement::{Action, Chosen, Marks, Moment, Verdict, is_of_a_link};
-use crate::errors::Stopped;
+use crate::errors::{LEAST_MTU_V6, Stopped};
 use crate::fragments::split;
 use crate::gtpu::{self, Container, Relayed};
 use crate::ip::{self, UDP, UserPacket};
@@ -296,6 +296,8 @@ impl Setup {
             (_, Some(_)) => 16,
         };
         let headers = ip.map_or(0, |ip| ip + 8 + gtpu);
-        usize::from(self.ports.get(next_hop.port)?.mtu).checked_sub(headers)
+        let room = usize::from(self.ports.get(next_hop.port)?.mtu).checked_sub(headers)?;
+        // A tunnel is a link of IPv6, whose datagrams are split where it takes less (RFC 8200 5, RFC 2473 7.1).
+        Some(if tunnel.is_some() && destination.is_ipv6() { room.max(LEAST_MTU_V6) } else { room })
     }
 }

@@ -238,6 +238,9 @@ fn pdrs(pdrs: Option<Spanned<Pdrs>>, Sessions(sessions): Sessions) -> Result<usi
 /// Of a port of Ethernet: nothing is reached there by an address of ours.
 const NO_ADDRESS: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 32);
 
+/// Of a link of IPv6 (RFC 8200 5).
+const LEAST_MTU6: u16 = 1280;
+
 /// It stands in tables, logs and metrics.
 fn port_name(name: Spanned<String>) -> Result<String, Refusal> {
     let is_name = (1..=32).contains(&name.get_ref().len())
@@ -255,6 +258,10 @@ fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
     let around = classes::Around { crew, interface, ethernet, hash };
     let classes = classes::check(port.class, &around)?;
     let exact_rules = exact::check(port.exact_rules, &around, &classes)?;
+    if let Some(address) = port.ipv6.as_ref().filter(|_| port.mtu.0 < LEAST_MTU6) {
+        let text = format!("a link of IPv6 takes packets of {LEAST_MTU6} bytes, so a port's mtu is no less");
+        return Err(Refusal::of(address, text));
+    }
     Ok(PortSettings {
         name: port_name(port.name)?,
         device: port.device.into_inner().0,

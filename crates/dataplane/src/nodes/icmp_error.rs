@@ -13,7 +13,7 @@ use packet::{Buffer, icmp, icmpv6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Every link of IPv6 takes packets of so many bytes (RFC 8200 5).
-const LEAST_MTU6: u16 = 1280;
+pub(super) const LEAST_MTU6: u16 = 1280;
 
 pub(crate) struct IcmpError;
 

@@ -1,6 +1,7 @@
 //! Looks closely at packets that may be too long for their way: those that fit after all go on, those that may be split
 //! are, and the senders of the others are told what would pass (RFC 1191, RFC 8201).
 
+use super::icmp_error::LEAST_MTU6;
 use super::ip_output::led_by;
 use super::{ethertype, far};
 use crate::counters::DropReason;
@@ -43,7 +44,8 @@ fn is_last_hop(packet: &[u8]) -> bool {
     packet.get(place).is_none_or(|hops| *hops <= 1)
 }
 
-/// Bytes of the longest user's packet that the way of this one takes; `None` where there is no way.
+/// Bytes of the longest user's packet that the way of this one takes; `None` where there is no way. Every link of IPv6 takes those of
+/// 1,280 (RFC 8200 5), and a tunnel is one: where it has less, its datagrams are split (RFC 2473 7.1).
 pub(crate) fn path_mtu<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u16> {
     let Meta { step, towards, .. } = packet.meta;
     let step = state.sessions.cells.step(step);
@@ -66,7 +68,9 @@ pub(crate) fn path_mtu<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u
             (state.ports.get(next_hop.port).mtu, 0)
         }
     };
-    mtu.checked_sub(headers as u16)
+    let room = mtu.checked_sub(headers as u16)?;
+    let is_link = step.tunnels() && ethertype(packet.buffer.data()) == ethernet::IPV6;
+    Some(if is_link { room.max(LEAST_MTU6) } else { room })
 }
 
 /// Where a plain packet goes in the end: `readdress` comes later.

@@ -1,6 +1,7 @@
 //! Tells an IPv6 user its session's prefix, when its device asks for routers (TS 23.501 5.8.2.2.2, RFC 4861 6.2.6).
 
 use super::answer::replace;
+use super::icmp_error::LEAST_MTU6;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
@@ -18,9 +19,6 @@ const ADVERTISEMENT: usize = ipv6::LENGTH + 16 + 8 + 32;
 /// As long as may be said (RFC 4861 4.2): the session ends, and not its router.
 const LIFETIME_S: u16 = u16::MAX;
 const HOPS: u8 = 64;
-/// Every link of IPv6 takes packets of so many bytes (RFC 8200 5).
-const LEAST_MTU: u16 = 1280;
-
 /// Any router's address on a link is in this network (RFC 4291 2.5.6).
 const LINK_LOCAL: u128 = 0xfe80 << 112 | 1;
 
@@ -76,7 +74,9 @@ fn asker(packet: &[u8]) -> Option<Ipv6Addr> {
 /// `None` where there is no room for it.
 fn answer<B: Buffer>(state: &State, packet: &mut Packet<B>, asker: Ipv6Addr) -> Option<()> {
     let (session, step) = (state.sessions.get(packet.meta.session)?, packet.meta.step);
-    let mtu = Some(state.sessions.cells.step(step).fits).filter(|mtu| *mtu >= LEAST_MTU);
+    // Where the tunnel has less, its datagrams are split.
+    let mtu =
+        Some(state.sessions.cells.step(step).fits).filter(|mtu| *mtu > 0).map(|mtu| mtu.max(LEAST_MTU6));
     let message = Message::RouterAdvertisement(RouterAdvertisement {
         hop_limit: HOPS,
         lifetime_s: LIFETIME_S,

@@ -177,3 +177,37 @@ fn who_quotes_what_we_did_not_send_is_not_listened_to() {
     assert_eq!(bench.worker.counters().consumed, 0);
     assert!(bench.worker.books().balanced());
 }
+
+/// A frame of an IPv6 packet of so many bytes to the user of [`rules`] 4.
+fn long6(bytes: usize) -> Vec<u8> {
+    let (server, user) = ("2001:db8:ff::80".parse().unwrap(), "2001:db8:60::1".parse().unwrap());
+    let mut frame = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 0x86, 0xdd];
+    frame.resize(14 + bytes, 0);
+    packet::ipv6::Header::new(server, user, 17, bytes - 40).unwrap().write(&mut frame[14..]).unwrap();
+    packet::udp::Header::new(53, 4_000, bytes - 48).unwrap().write(&mut frame[54..]).unwrap();
+    frame
+}
+
+/// Where its way takes less, the tunnel's datagrams are split, or those who obey would never get a packet through.
+#[test]
+fn a_tunnel_takes_what_every_link_of_ipv6_takes() {
+    let mut config = config();
+    config.ports[N3].mtu = 1300;
+    let mut bench = Bench::over(&config);
+    let mut rules = rules(4);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.pdi.ue_ipv6 = Some("2001:db8:60::/64".parse().unwrap()));
+    bench.put(4, 1, rules);
+    bench.settle();
+    for (bytes, frames, told) in [(1_264, 1, 0), (1_265, 2, 0), (1_280, 2, 0), (1_281, 0, 1)] {
+        bench.receive(N6, &long6(bytes));
+        bench.settle();
+        let (sent, back) = (bench.sent(N3), bench.sent(N6));
+        assert_eq!((sent.len(), back.len()), (frames, told), "{bytes}");
+        assert!(sent.iter().all(|frame| frame.len() <= 14 + 1_300));
+        for frame in back {
+            assert_eq!((&frame[54..56], &frame[58..62]), (&[2, 0][..], &[0, 0, 5, 0][..]), "of 1,280");
+        }
+    }
+    assert_eq!(drops(&bench, DropReason::MtuExceeded), 0);
+    assert!(bench.worker.books().balanced());
+}

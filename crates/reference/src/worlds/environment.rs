@@ -97,7 +97,7 @@ fn instance_of(place: usize) -> Instance {
 
 /// N3 and N6 always, N9 and an SGi-LAN port where tunnels of the core side are in scope, and N6 of the second network.
 pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
-    let mtu = pick(random, [1500, 1500, 1500, 1400, 9000]);
+    let mtu = pick(random, [1500, 1500, 1300, 1400, 9000]);
     let interfaces =
         [Interface::Access, Interface::Core, Interface::Core, Interface::SgiLan, Interface::Core];
     let count = match scope.core_tunnels {

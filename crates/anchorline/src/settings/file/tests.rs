@@ -54,6 +54,11 @@ fn errors_name_key_value_line_and_what_is_allowed() {
             "ipv6 = \"fe80::1/64\"",
             "ipv6 = \"fe80::1/64\": tunnels end at this address: one of a link",
         ),
+        (
+            "mtu = 1500",
+            "mtu = 1279\nipv6 = \"2001:db8:3::2/64\"",
+            "ipv6 = \"2001:db8:3::2/64\": a link of IPv6 takes packets of 1280 bytes",
+        ),
         ("id = \"10.40.0.2\"", "id = \"0.0.0.0\"", "id = \"0.0.0.0\": a Node ID is the address of one node"),
         ("10.40.0.2:8805", "224.0.0.1:8805", "it cannot be that of a group or of everybody"),
         ("10.40.0.2:8805", "255.255.255.255:8805", "it cannot be that of a group or of everybody"),
