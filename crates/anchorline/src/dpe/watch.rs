@@ -18,6 +18,8 @@ pub(super) struct Watched {
     name: String,
     link: PortLink,
     is_replaced: bool,
+    /// It has no interface.
+    is_missing: bool,
     /// What its interface takes, where that is less than the port's MTU.
     narrowed: Option<u32>,
     /// Of a memif whose end here is the client.
@@ -54,17 +56,11 @@ impl Watch {
                 port.note(link);
             }
             port.note_mtu(counter.narrowed());
-            if port.is_replaced {
-                anyhow::bail!("port {}: its interface was made anew, and has to be opened anew", port.name);
-            }
-            if port.is_served_again() {
-                anyhow::bail!(
-                    "port {}: its memif's server is there again, and it has to be opened anew",
-                    port.name
-                );
-            }
         }
-        Ok(())
+        match to_open(self.ports.iter_mut().map(|(port, _)| port)) {
+            Some((port, why)) => anyhow::bail!("port {port}: {why}, and it has to be opened anew"),
+            None => Ok(()),
+        }
     }
 
     /// What only the devices know of their ports.
@@ -76,6 +72,21 @@ impl Watch {
     }
 }
 
+/// A port that has to be opened anew, and why. While the interface of another is missing none could be, and what still passes goes on.
+fn to_open<'a>(ports: impl Iterator<Item = &'a mut Watched>) -> Option<(&'a str, &'static str)> {
+    let (mut to_open, mut is_any_missing) = (None, false);
+    for port in ports {
+        is_any_missing |= port.is_missing;
+        let why = match (port.is_replaced, port.is_served_again()) {
+            (true, _) => "its interface was made anew",
+            (false, true) => "its memif's server is there again",
+            (false, false) => continue,
+        };
+        to_open = to_open.or(Some((&*port.name, why)));
+    }
+    to_open.filter(|_| !is_any_missing)
+}
+
 impl Watched {
     /// A port of this name on this device.
     pub(super) fn new(name: &str, device: &str) -> Self {
@@ -83,6 +94,7 @@ impl Watched {
             name: name.to_owned(),
             link: PortLink::Unknown,
             is_replaced: false,
+            is_missing: false,
             narrowed: None,
             server: Server::of(device),
             has_been_up: false,
@@ -125,6 +137,7 @@ impl Watched {
             LinkState::Gone | LinkState::Replaced => PortLink::Gone,
         };
         self.is_replaced = now == LinkState::Replaced;
+        self.is_missing = now == LinkState::Gone;
         self.has_been_up |= link == PortLink::Up;
         let before = std::mem::replace(&mut self.link, link);
         let name = &self.name;
@@ -154,15 +167,28 @@ mod tests {
     #[test]
     fn a_port_is_as_its_interface_was_seen_last() {
         let mut port = Watched::new("n6", "net_af_packet0,iface=n6");
-        for (seen, link, is_replaced) in [
-            (LinkState::Up, PortLink::Up, false),
-            (LinkState::Down, PortLink::Down, false),
-            (LinkState::Gone, PortLink::Gone, false),
-            (LinkState::Replaced, PortLink::Gone, true),
+        for (seen, link, is_replaced, is_missing) in [
+            (LinkState::Up, PortLink::Up, false, false),
+            (LinkState::Down, PortLink::Down, false, false),
+            (LinkState::Gone, PortLink::Gone, false, true),
+            (LinkState::Replaced, PortLink::Gone, true, false),
         ] {
             port.note(seen);
-            assert_eq!((port.link, port.is_replaced), (link, is_replaced));
+            assert_eq!((port.link, port.is_replaced, port.is_missing), (link, is_replaced, is_missing));
         }
+    }
+
+    #[test]
+    fn ports_are_opened_anew_once_all_have_interfaces() {
+        let mut ports = ["n3", "n6"].map(|name| Watched::new(name, &format!("net_af_packet0,iface={name}")));
+        let mut look = |states: [LinkState; 2]| {
+            ports.iter_mut().zip(states).for_each(|(port, state)| port.note(state));
+            to_open(ports.iter_mut()).map(|(name, _)| name.to_owned())
+        };
+        assert_eq!(look([LinkState::Up, LinkState::Gone]), None);
+        assert_eq!(look([LinkState::Replaced, LinkState::Gone]), None, "n6 could not be opened");
+        assert_eq!(look([LinkState::Replaced, LinkState::Replaced]), Some("n3".to_owned()));
+        assert_eq!(look([LinkState::Up, LinkState::Replaced]), Some("n6".to_owned()));
     }
 
     #[test]
