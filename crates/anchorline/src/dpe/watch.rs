@@ -136,11 +136,16 @@ impl Watched {
             LinkState::Down => PortLink::Down,
             LinkState::Gone | LinkState::Replaced => PortLink::Gone,
         };
-        self.is_replaced = now == LinkState::Replaced;
+        let was_replaced = std::mem::replace(&mut self.is_replaced, now == LinkState::Replaced);
         self.is_missing = now == LinkState::Gone;
         self.has_been_up |= link == PortLink::Up;
         let before = std::mem::replace(&mut self.link, link);
         let name = &self.name;
+        if self.is_replaced && !was_replaced {
+            tracing::warn!(
+                "port {name}: its interface was made anew, and is opened once that of no other port is missing"
+            );
+        }
         match (before, link) {
             (before, link) if before == link => {}
             (PortLink::Unknown, PortLink::Up) => {}
