@@ -150,7 +150,7 @@ pub struct UrrUsage {
     pub is_in_use: bool,
     /// Grows whenever the data plane is to tell of the beginning of a use anew.
     pub uses_awaited: u32,
-    /// The quota of time or of events is used up.
+    /// No packets pass: the quota of time or of events is used up, or the quotas were not used for too long, or are no longer valid.
     pub is_blocked: bool,
     /// What was measured since the last report and is no longer: the next one tells it, too.
     pub formerly: Methods,

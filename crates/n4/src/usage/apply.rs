@@ -1,8 +1,7 @@
 //! What a modification gives and takes.
 
 use super::account::elapse;
-use super::due::{is_held, is_time_spent};
-use super::monitoring::in_force;
+use super::due::{has_quota, is_held, is_time_spent};
 use super::{events, macs, monitoring};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
@@ -129,7 +128,8 @@ pub(crate) fn apply(
 /// without packets, too: then what did not count does not count now.
 fn pass(usage: &mut UrrUsage, (urr, after): (&Urr, &Rules), now: u64) {
     elapse(usage, urr, now);
-    usage.went_by_far |= usage.fired & Trigger::VOLQU != 0 && urr.quota_far.is_some();
+    let is_over = usage.is_blocked || usage.fired & Trigger::VOLQU != 0;
+    usage.went_by_far |= is_over && urr.quota_far.is_some();
     let goes_on = |it: &Urr| it.id == urr.id && it.inactivity_detection_time_s.is_none();
     if urr.inactivity_detection_time_s.is_some() && after.urrs.iter().any(goes_on) {
         (usage.known.at_ms, usage.active_ms) = (now, 0);
@@ -160,10 +160,7 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     if given.threshold || given.monitoring_time || given.gives_quota() {
         usage.subsequent_from = None;
     }
-    if given.volume_quota && is_held(usage) {
-        usage.unblock();
-    }
-    monitoring::free(usage, urr, (given.time_quota, given.event_quota));
+    monitoring::free(usage, urr, (given.volume_quota, given.time_quota, given.event_quota));
     if given.volume_quota {
         usage.granted.counts = usage.reported.counts;
         // What goes by the FAR of a quota that is used up, as to where there is more, takes nothing of the next one, whatever has
@@ -183,8 +180,9 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     }
     if given.gives_quota() || given.validity {
         usage.granted.at_ms = now;
-        // Times alone let nothing pass that waits for a quota.
-        usage.fired &= if is_held(usage) { !Trigger::QUVTI } else { !(Trigger::QUHTI | Trigger::QUVTI) };
+        // Times alone let nothing pass that waits for a quota, which is told already.
+        let ends = given.gives_quota() || !is_held(usage);
+        usage.fired &= if ends { !(Trigger::QUHTI | Trigger::QUVTI) } else { !0 };
     }
     if given.period {
         usage.period_ms = now;
@@ -228,7 +226,7 @@ fn change_methods(usage: &mut UrrUsage, (before, after): (Methods, Methods), now
 /// Who has no quota any more is not held up for want of one; and time that is to run at once waits for no packet from now on
 /// (TS 29.244 8.2.68, ISTM).
 fn release(usage: &mut UrrUsage, urr: &Urr, now: u64) {
-    if usage.is_blocked && !has_quota(usage, urr) {
+    if usage.is_blocked && !is_held_up(usage, urr) {
         usage.unblock();
         usage.fired &= !Trigger::QUHTI;
     }
@@ -238,14 +236,13 @@ fn release(usage: &mut UrrUsage, urr: &Urr, now: u64) {
     }
 }
 
-/// Whether any is left of those whose end has stopped packets.
-fn has_quota(usage: &UrrUsage, urr: &Urr) -> bool {
-    let in_force = in_force(usage, urr);
+/// Whether any is left of the quotas whose end has stopped packets.
+fn is_held_up(usage: &UrrUsage, urr: &Urr) -> bool {
     if !is_held(usage) {
         return is_time_spent(usage, urr) || events::are_spent(usage, urr);
     }
-    let is_for_packets = in_force.volume_quota.is_some() || urr.quota_holding_time_s.is_some();
-    is_for_packets || in_force.time_quota_s.is_some() || in_force.event_quota.is_some()
+    let is_holding = usage.fired & Trigger::QUHTI != 0 && urr.quota_holding_time_s.is_some();
+    is_holding || has_quota(usage, urr)
 }
 
 /// A start that nobody was told of, and of which this URR tells.

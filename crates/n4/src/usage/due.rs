@@ -113,6 +113,8 @@ impl<'a> Look<'a> {
             && self.has_come(granted + validity)
         {
             self.fire(Trigger::QUVTI);
+            // What is no longer valid lets nothing pass (TS 29.244 5.2.2.2.1).
+            self.block_if(has_quota(self.usage, self.urr));
         }
         if let Some(holding) = self.once(Triggers::QUOTA_HOLDING_TIME, self.urr.quota_holding_time_s)
             && !self.usage.is_blocked
@@ -120,6 +122,12 @@ impl<'a> Look<'a> {
         {
             self.fire(Trigger::QUHTI);
             // Packets do not pass before the next quota comes (TS 29.244 7.5.2.4).
+            self.block_if(true);
+        }
+    }
+
+    fn block_if(&mut self, is_over: bool) {
+        if is_over && !self.usage.is_blocked {
             self.usage.is_blocked = true;
             self.found.rules_changed = true;
         }
@@ -234,9 +242,21 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Whether it is for want of packets that none pass, and not because time is used up: any quota ends that.
+/// Whether none pass as none came for too long, or as the quota is no longer valid, and not only because time or events are used up:
+/// any quota ends that.
 pub(super) const fn is_held(usage: &UrrUsage) -> bool {
-    usage.is_blocked && usage.fired & Trigger::QUHTI != 0
+    usage.is_blocked && usage.fired & (Trigger::QUHTI | Trigger::QUVTI) != 0
+}
+
+/// Whether the quotas that were given are no longer valid.
+pub(super) const fn is_invalid(usage: &UrrUsage) -> bool {
+    usage.is_blocked && usage.fired & Trigger::QUVTI != 0
+}
+
+/// Whether a quota of any kind is in force.
+pub(super) fn has_quota(usage: &UrrUsage, urr: &Urr) -> bool {
+    let in_force = in_force(usage, urr);
+    in_force.volume_quota.is_some() || in_force.time_quota_s.is_some() || in_force.event_quota.is_some()
 }
 
 /// The triggers of a packet that there was no quota for, while none passes: of quotas of nothing, as no use has ended them. Their end

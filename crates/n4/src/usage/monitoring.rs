@@ -1,7 +1,7 @@
 //! Monitoring times: what is used before and after each is told apart, and other thresholds and quotas may hold from it on
 //! (TS 29.244 5.2.2.2.1). A URR may have several (7.5.2.4): what one does not say goes on as it was before it.
 
-use super::due::{is_held, is_time_spent};
+use super::due::{is_held, is_invalid, is_time_spent};
 use super::{events, moment};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
@@ -111,9 +111,6 @@ pub(super) fn pass(usage: &mut UrrUsage, urr: &Urr, it: Monitoring) {
     let last_packet_ms = usage.last_packet_ms;
     usage.monitored.push(Monitored { time: it.time, used: usage.known, first_packet_ms, last_packet_ms });
     if it.volume_quota.is_some() {
-        if is_held(usage) {
-            usage.unblock();
-        }
         usage.granted.counts = usage.known.counts;
         (usage.is_grant_unplaced, usage.went_by_far) = (false, false);
         usage.fired &= !Trigger::VOLQU;
@@ -126,13 +123,16 @@ pub(super) fn pass(usage: &mut UrrUsage, urr: &Urr, it: Monitoring) {
         usage.granted.events = usage.known.events;
         usage.fired &= !Trigger::EVEQU;
     }
-    free(usage, urr, (it.time_quota_s.is_some(), it.event_quota.is_some()));
+    // Its quotas came with those before it, and are as valid as they.
+    if !is_invalid(usage) {
+        free(usage, urr, (it.volume_quota.is_some(), it.time_quota_s.is_some(), it.event_quota.is_some()));
+    }
 }
 
-/// A quota of time or of events is given: packets pass again, unless it is the other one that is used up.
-pub(super) fn free(usage: &mut UrrUsage, urr: &Urr, (time, events): (bool, bool)) {
+/// Quotas of volume, of time or of events are given: packets pass again, unless others are used up.
+pub(super) fn free(usage: &mut UrrUsage, urr: &Urr, (volume, time, events): (bool, bool, bool)) {
     let is_held_up = !time && is_time_spent(usage, urr) || !events && events::are_spent(usage, urr);
-    if (time || events) && !is_held_up {
+    if (volume && is_held(usage) || time || events) && !is_held_up {
         usage.unblock();
     }
 }

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 const QUHTI: u32 = 1 << 3;
 const VOLQU: u32 = 1 << 8;
+const TIMQU: u32 = 1 << 9;
 const QUVTI: u32 = 1 << 15;
 
 fn update(lab: &mut Lab, session: Seid, update: UpdateUrr) {
@@ -43,16 +44,138 @@ fn times_of_a_quota_begin_anew_with_the_next() {
     assert_eq!(triggers(&mut lab, session), []);
     seconds(&mut lab, 1);
     assert_eq!(triggers(&mut lab, session), [Trigger(Trigger::QUVTI)]);
-    // A validity time of its own, given without a quota, begins with it as well.
+}
+
+/// As [`times_of_a_quota_begin_anew_with_the_next`], where no quota has ended.
+#[test]
+fn a_validity_that_is_given_before_the_last_one_ends_begins_anew() {
+    let mut rule = urr(1, VOLQU | QUVTI);
+    (rule.quota_validity_time, rule.volume_quota) = (Some(100), total(1_000));
+    let (mut lab, session) = lab(vec![rule]);
+    seconds(&mut lab, 90);
     let times = UpdateUrr { urr_id: 1, quota_validity_time: Some(50), ..UpdateUrr::default() };
     update(&mut lab, session, times);
-    (0..3).for_each(|_| {
-        seconds(&mut lab, 16);
-        lab.traffic(session, (1, 0), false);
-    });
+    seconds(&mut lab, 49);
     assert_eq!(triggers(&mut lab, session), []);
-    seconds(&mut lab, 2);
+    seconds(&mut lab, 1);
     assert_eq!(triggers(&mut lab, session), [Trigger(Trigger::QUVTI)]);
+}
+
+/// What the data plane lets pass.
+fn quota(lab: &Lab, session: Seid) -> Option<u64> {
+    lab.in_force[&session].rules.urrs[0].volume_quota.and_then(|quota| quota.total)
+}
+
+/// A session whose quota's validity has just ended, which was told.
+fn no_longer_valid(change: impl Fn(&mut CreateUrr)) -> (Lab, Seid) {
+    let mut rule = urr(1, VOLQU | QUVTI);
+    (rule.quota_validity_time, rule.volume_quota) = (Some(100), total(1_000));
+    change(&mut rule);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (300, 0), false);
+    seconds(&mut lab, 100);
+    assert_eq!(triggers(&mut lab, session), [Trigger(Trigger::QUVTI)]);
+    (lab, session)
+}
+
+/// TS 29.244 5.2.2.2.1: packets are no longer forwarded once a quota's validity is over, until there is another one.
+#[test]
+fn a_quota_that_is_no_longer_valid_lets_nothing_pass_until_the_next() {
+    let (mut lab, session) = no_longer_valid(|_| {});
+    assert_eq!(quota(&lab, session), Some(0));
+    lab.traffic(session, (50, 0), false);
+    let times = UpdateUrr { urr_id: 1, quota_validity_time: Some(50), ..UpdateUrr::default() };
+    update(&mut lab, session, times);
+    seconds(&mut lab, 100);
+    assert_eq!(quota(&lab, session), Some(0), "a time is no quota");
+    assert_eq!(triggers(&mut lab, session), [], "told once");
+    let grant = UpdateUrr { urr_id: 1, volume_quota: total(700), ..UpdateUrr::default() };
+    update(&mut lab, session, grant);
+    assert_eq!(quota(&lab, session), Some(700));
+    lab.traffic(session, (40, 0), false);
+    seconds(&mut lab, 50);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::QUVTI), (40, 0)));
+    assert_eq!(quota(&lab, session), Some(0));
+}
+
+/// Whichever is given: of a quota of time and volume, each alone.
+#[test]
+fn any_quota_ends_that_the_last_is_no_longer_valid() {
+    let (volume_quota, time_quota, event_quota) = (total(900), Some(500), Some(5));
+    for grant in [
+        UpdateUrr { urr_id: 1, volume_quota, ..UpdateUrr::default() },
+        UpdateUrr { urr_id: 1, time_quota, ..UpdateUrr::default() },
+        UpdateUrr { urr_id: 1, event_quota, ..UpdateUrr::default() },
+    ] {
+        let (mut lab, session) = no_longer_valid(|rule| {
+            rule.measurement_method |= flags::METHOD_EVENT;
+            rule.time_quota = Some(400);
+        });
+        update(&mut lab, session, grant.clone());
+        assert_ne!(quota(&lab, session), Some(0), "{grant:?}");
+    }
+}
+
+/// Nor does one of volume bring back time that is used up.
+#[test]
+fn a_quota_that_is_no_longer_valid_and_used_up_needs_one_of_its_kind() {
+    let mut rule = urr(1, VOLQU | TIMQU | QUVTI);
+    rule.measurement_information = Some(flags::MEASUREMENT_ISTM);
+    (rule.quota_validity_time, rule.volume_quota) = (Some(100), total(1_000));
+    rule.time_quota = Some(30);
+    let (mut lab, session) = lab(vec![rule]);
+    seconds(&mut lab, 30);
+    assert_eq!(triggers(&mut lab, session), [Trigger(Trigger::TIMQU)]);
+    seconds(&mut lab, 70);
+    assert_eq!(triggers(&mut lab, session), [Trigger(Trigger::QUVTI)]);
+    update(&mut lab, session, UpdateUrr { urr_id: 1, volume_quota: total(700), ..UpdateUrr::default() });
+    assert_eq!(quota(&lab, session), Some(0));
+    update(&mut lab, session, UpdateUrr { urr_id: 1, time_quota: Some(30), ..UpdateUrr::default() });
+    assert_eq!(quota(&lab, session), Some(700));
+}
+
+/// What passes by a FAR once the validity is over takes nothing of the next quota.
+#[test]
+fn a_quota_after_one_that_is_no_longer_valid_counts_from_where_it_is_put_in_force() {
+    let (mut lab, session) = no_longer_valid(|rule| rule.quota_far_id = Some(1));
+    assert_eq!(lab.in_force[&session].rules.urrs[0].quota_far.map(|far| far.0), Some(1));
+    lab.traffic(session, (600, 0), false);
+    update(&mut lab, session, UpdateUrr { urr_id: 1, volume_quota: total(700), ..UpdateUrr::default() });
+    assert_eq!(left(&lab, session), 700);
+}
+
+/// A monitoring time's quota is of the same grant, and no more valid than that.
+#[test]
+fn a_monitoring_time_does_not_prolong_the_validity() {
+    let (mut lab, session) = no_longer_valid(|rule| {
+        rule.monitoring_time = Some((crate::common::SINCE_1900_MS / 1_000) as u32 + 200);
+        rule.subsequent_volume_quota = total(500);
+    });
+    seconds(&mut lab, 101);
+    assert_eq!(quota(&lab, session), Some(0));
+}
+
+/// Where none is left there is none to be valid.
+#[test]
+fn who_has_no_quota_any_more_is_not_held_up_by_its_validity() {
+    let (mut lab, session) = no_longer_valid(|_| {});
+    let carried = vec![RawIe { ie: ie::VOLUME_QUOTA, value: vec![] }];
+    update(&mut lab, session, UpdateUrr { urr_id: 1, carried, ..UpdateUrr::default() });
+    assert_eq!(quota(&lab, session), None);
+    seconds(&mut lab, 200);
+    assert_eq!((quota(&lab, session), triggers(&mut lab, session)), (None, vec![]));
+}
+
+/// Another process knows it from the database.
+#[test]
+fn a_quota_is_no_more_valid_after_a_restart() {
+    let (mut lab, session) = no_longer_valid(|_| {});
+    lab.restart();
+    seconds(&mut lab, 5);
+    assert_eq!(quota(&lab, session), Some(0));
+    update(&mut lab, session, UpdateUrr { urr_id: 1, volume_quota: total(700), ..UpdateUrr::default() });
+    assert_eq!(quota(&lab, session), Some(700));
 }
 
 /// A quota that spans a tariff time: what was used on each side is told apart, and the second tariff has a quota of its
