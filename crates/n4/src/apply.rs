@@ -1,5 +1,6 @@
 //! What the data plane is told, and what becomes of a request when it obeys, refuses or says nothing.
 
+use crate::asked_first::tell;
 use crate::config::Config;
 use crate::exchange::{Asked, answer_to};
 use crate::interface::{Level, Output};
@@ -14,7 +15,6 @@ use crate::translate::Taken;
 use crate::usage;
 use crate::user_index::Place;
 use dplink::{Desired, Event, Notice, RefusalCause, UsageCounts};
-use machine::Clock;
 use pfcp::{Cause, FailedRuleId, Message, SessionModificationResponse, UsageReport};
 use rules::{FTeid, Pdr, PdrId, Rules, Seid};
 use session::{AnswerKind, SessionRecord};
@@ -372,18 +372,6 @@ fn changes_nothing(
 pub(crate) fn modified(next: (&SessionRecord, &Paging), modifying: &Modifying, config: &Config) -> Desired {
     let (end_markers, drop_buffered) = (modifying.taken.end_markers.clone(), modifying.drop_buffered);
     Desired { end_markers, drop_buffered, ..desired(next, config) }
-}
-
-fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, clock: Clock) -> Vec<UsageReport> {
-    let query = modifying.query.as_ref();
-    let asked = usage::Asked {
-        queried: query.map_or(&[], |query| &query.urrs),
-        reference: query.and_then(|query| query.reference),
-        removed: usage::removed(before, &next.rules, &modifying.taken.given).collect(),
-        parted: usage::parted(before, &next.rules, &modifying.taken.given),
-        tell_starts: usage::telling_starts(&next.rules).collect(),
-    };
-    usage::tell_asked(&mut next.usage, before, &asked, clock)
 }
 
 fn accepted(

@@ -4,10 +4,12 @@ use crate::apply::modified;
 use crate::interface::{Level, Output};
 use crate::node::Node;
 use crate::refusal::Refusal;
-use crate::sessions::{Session, Work};
+use crate::sessions::{Modifying, Session, Work};
 use crate::usage;
-use pfcp::Cause;
-use rules::Seid;
+use machine::Clock;
+use pfcp::{Cause, UsageReport};
+use rules::{Rules, Seid};
+use session::SessionRecord;
 
 impl Node {
     /// Asks about the URRs that a modification is to tell of, or that begin with it. The data plane answers in order.
@@ -35,9 +37,7 @@ impl Node {
         let revision = pending.revision;
         let Some((next, modifying)) = pending.takes_counts() else { return };
         next.usage = record.usage.clone();
-        let (changed, given) =
-            ((&*record.rules, &*next.rules), (&modifying.taken.given[..], modifying.silence));
-        usage::apply(&mut next.usage, changed, given, clock);
+        foresee(next, (&record.rules, true), modifying, clock);
         let desired = modified((next, paging), modifying, &self.config);
         match desired.fits() {
             true => self.out.push(Output::Put(desired)),
@@ -50,4 +50,37 @@ impl Node {
         self.note(Level::Warning, text);
         self.fail_by(seid, Some(revision), Refusal::of(Cause::NoResourcesAvailable));
     }
+}
+
+/// Usage as it will be after a modification, to tell the data plane by. Where quotas and thresholds begin with what the answer tells, that
+/// counts as told.
+pub(crate) fn foresee(
+    next: &mut SessionRecord,
+    (before, tells_first): (&Rules, bool),
+    modifying: &Modifying,
+    clock: Clock,
+) {
+    if tells_first {
+        tell(next, before, modifying, clock);
+    }
+    let (changed, given) = ((before, &*next.rules), (&modifying.taken.given[..], modifying.silence));
+    usage::apply(&mut next.usage, changed, given, clock);
+}
+
+/// What the answer to a modification tells, which counts as told from now on.
+pub(crate) fn tell(
+    next: &mut SessionRecord,
+    before: &Rules,
+    modifying: &Modifying,
+    clock: Clock,
+) -> Vec<UsageReport> {
+    let query = modifying.query.as_ref();
+    let asked = usage::Asked {
+        queried: query.map_or(&[], |query| &query.urrs),
+        reference: query.and_then(|query| query.reference),
+        removed: usage::removed(before, &next.rules, &modifying.taken.given).collect(),
+        parted: usage::parted(before, &next.rules, &modifying.taken.given),
+        tell_starts: usage::telling_starts(&next.rules).collect(),
+    };
+    usage::tell_asked(&mut next.usage, before, &asked, clock)
 }

@@ -1,5 +1,6 @@
 //! Session Modification (TS 29.244 6.3.3).
 
+use crate::asked_first::foresee;
 use crate::establishment::cp_f_seid;
 use crate::exchange::Asked;
 use crate::interface::Level;
@@ -100,10 +101,11 @@ impl Node {
             extras,
             charging: before.charging.clone(),
         };
-        let changed = (&*before.rules, &*next.rules);
-        usage::apply(&mut next.usage, changed, (&taken.given, silence), self.clock());
         let query = with_others(query, before, (&next.rules, &taken.given));
-        Ok((next, Modifying { taken, silence, query, drop_buffered, replaced: vec![] }))
+        let is_first = query.as_ref().is_some_and(|query| query.is_first);
+        let modifying = Modifying { taken, silence, query, drop_buffered, replaced: vec![] };
+        foresee(&mut next, (&before.rules, is_first), &modifying, self.clock());
+        Ok((next, modifying))
     }
 }
 
@@ -150,7 +152,10 @@ fn with_others(
     }
     looked_at.retain(|id| !query.urrs.contains(id) && !others.contains(id));
     let has_limit = |urr: &Urr| urr.volume_quota.is_some() || urr.volume_threshold.is_some();
-    let is_first = after.urrs.iter().any(|urr| has_limit(urr) && anew.contains(&urr.id));
+    let begins = |id: UrrId| given.iter().any(|given| given.urr == id && given.begins_volumes());
+    let is_told = |id: UrrId| query.urrs.contains(&id) || others.contains(&id);
+    let begins_here = |id: UrrId| anew.contains(&id) || is_told(id) && begins(id);
+    let is_first = after.urrs.iter().any(|urr| has_limit(urr) && begins_here(urr.id));
     let is_any = !(query.urrs.is_empty() && others.is_empty() && looked_at.is_empty());
     is_any.then_some(Query { others, looked_at, is_first, ..query })
 }

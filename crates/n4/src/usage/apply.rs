@@ -42,6 +42,11 @@ impl Given {
     const fn gives_quota(&self) -> bool {
         self.volume_quota || self.time_quota || self.event_quota
     }
+
+    /// Limits of volume, which count from the last report.
+    pub(crate) const fn begins_volumes(&self) -> bool {
+        self.volume_quota || self.threshold || self.monitoring_time
+    }
 }
 
 /// The URRs that go with a change; one may come again at once.

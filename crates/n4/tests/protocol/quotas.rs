@@ -6,10 +6,12 @@ use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
 use rules::Seid;
 
+const VOLTH: u32 = 1 << 1;
 const QUHTI: u32 = 1 << 3;
 const START: u32 = 1 << 4;
 const VOLQU: u32 = 1 << 8;
 const TIMQU: u32 = 1 << 9;
+const LIUSA: u32 = 1 << 7;
 
 fn update(lab: &mut Lab, session: Seid, update: UpdateUrr) -> SessionModificationResponse {
     let answer =
@@ -164,4 +166,58 @@ fn a_urr_that_no_pdr_makes_use_of_any_more_is_reported() {
     let last = lab.delete(session).usage_reports;
     assert_eq!(last.iter().map(octets).collect::<Vec<_>>(), [(7, 8), (63, 76)]);
     assert!(lab.is_silent(), "{SMF} has heard all");
+}
+
+/// One report and one grant add up to what may pass, also where one message asks for both.
+#[test]
+fn a_quota_that_comes_with_a_query_counts_from_what_the_answer_tells() {
+    let by_name = vec![QueryUrr { urr_id: 1, carried: vec![] }];
+    for (query_urrs, pfcpsm_req_flags) in [(by_name, None), (vec![], Some(flags::PFCPSM_QAURR))] {
+        let mut rule = urr(1, VOLQU);
+        rule.volume_quota = total(1_000);
+        let (mut lab, session) = lab(vec![rule]);
+        lab.traffic(session, (500, 0), true);
+        let update_urrs = vec![UpdateUrr { urr_id: 1, volume_quota: total(1_000), ..Default::default() }];
+        let request =
+            SessionModificationRequest { query_urrs, pfcpsm_req_flags, update_urrs, ..Default::default() };
+        let answer = accepted(&mut lab, session, request);
+        assert_eq!(octets(&answer.usage_reports[0]), (500, 0));
+        assert_eq!(left(&lab, session), 1_000);
+        lab.traffic(session, (900, 0), false);
+        assert!(triggers(&mut lab, session).is_empty());
+        lab.traffic(session, (100, 0), false);
+        assert_eq!(triggers(&mut lab, session), [Trigger::VOLQU]);
+    }
+}
+
+/// Also of a URR that reports along with the one that is asked about.
+#[test]
+fn a_quota_that_comes_with_the_query_of_another_counts_from_what_the_answer_tells() {
+    let mut rule = CreateUrr { linked_urr_ids: vec![2], ..urr(1, VOLQU | LIUSA) };
+    rule.volume_quota = total(1_000);
+    let (mut lab, session) = lab(vec![rule, urr(2, 0)]);
+    lab.traffic(session, (500, 0), true);
+    let query_urrs = vec![QueryUrr { urr_id: 2, carried: vec![] }];
+    let update_urrs = vec![UpdateUrr { urr_id: 1, volume_quota: total(1_000), ..Default::default() }];
+    let request = SessionModificationRequest { query_urrs, update_urrs, ..Default::default() };
+    assert_eq!(accepted(&mut lab, session, request).usage_reports.len(), 2);
+    assert_eq!(left(&lab, session), 1_000);
+}
+
+/// As for quotas: a threshold counts from the last report, which is the answer.
+#[test]
+fn a_threshold_that_comes_with_a_query_counts_from_what_the_answer_tells() {
+    let mut rule = urr(1, VOLTH);
+    rule.volume_threshold = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (500, 0), true);
+    let query_urrs = vec![QueryUrr { urr_id: 1, carried: vec![] }];
+    let update_urrs = vec![UpdateUrr { urr_id: 1, volume_threshold: total(800), ..Default::default() }];
+    let request = SessionModificationRequest { query_urrs, update_urrs, ..Default::default() };
+    assert_eq!(octets(&accepted(&mut lab, session, request).usage_reports[0]), (500, 0));
+    lab.traffic(session, (700, 0), false);
+    assert!(triggers(&mut lab, session).is_empty());
+    lab.traffic(session, (100, 0), false);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger.0, octets(&report)), (Trigger::VOLTH, (800, 0)));
 }
