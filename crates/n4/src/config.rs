@@ -127,6 +127,8 @@ pub struct Config {
     pub network_instances: Vec<String>,
     /// Other names are refused; if not, they stand for the network without a name.
     pub refuses_unknown_instances: bool,
+    /// Off the access side every port is of a network with a name: rules of none would carry nothing there, and are refused.
+    pub has_no_nameless_network: bool,
     /// Names of forwarding policies that the data plane has, and control planes may give.
     pub forwarding_policies: Vec<String>,
     /// Rules and groups of them that control planes switch on by name.
@@ -193,6 +195,7 @@ impl Config {
             gtpu: vec![GtpuAddress::access(access_address)],
             network_instances: vec![],
             refuses_unknown_instances: false,
+            has_no_nameless_network: false,
             forwarding_policies: vec![],
             predefined: Predefined::default(),
             charging: None,

@@ -82,7 +82,7 @@ impl Node {
             pools: &mut self.pools,
             predefined: &self.config.predefined,
             pfds: &self.pfds,
-            has_instances: self.config.has_instances(),
+            config: &self.config,
         }
     }
 

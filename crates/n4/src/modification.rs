@@ -81,7 +81,7 @@ impl Node {
             pools: &mut self.pools,
             predefined: &self.config.predefined,
             pfds: &self.pfds,
-            has_instances: self.config.has_instances(),
+            config: &self.config,
         };
         let translator = Translator::new(sources, seid, (&before.rules, before.extras.as_deref()));
         let Translated { rules, extras, taken } = translator.modification(request)?;

@@ -28,6 +28,7 @@ pub(crate) use ending::FAREWELL;
 use n4::{Config, Limits, Node};
 use nix::sys::socket::{setsockopt, sockopt};
 use pfcp::NodeId;
+use rules::Interface;
 use session::Store;
 use sockets::Sockets;
 pub(crate) use start::time_of_day;
@@ -156,6 +157,7 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
         gtpu,
         network_instances: settings.dpe.network_instances(),
         refuses_unknown_instances: refuses_unknown_instances(settings),
+        has_no_nameless_network: has_no_nameless_network(settings),
         forwarding_policies: settings.dpe.policies.iter().map(|policy| policy.name.clone()).collect(),
         predefined: settings.n4.predefined.clone(),
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),
@@ -178,6 +180,12 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
 fn refuses_unknown_instances(settings: &Settings) -> bool {
     let mut names = settings.dpe.ports.iter().map(|port| &port.network_instance);
     settings.n4.unknown_network_instance == UnknownInstance::Refuse || names.all(Option::is_some)
+}
+
+/// Whether every port off the access side has a name: packets in no tunnel are of the network of their port.
+fn has_no_nameless_network(settings: &Settings) -> bool {
+    let mut plain = settings.dpe.ports.iter().filter(|port| port.interface != Interface::Access).peekable();
+    plain.peek().is_some() && plain.all(|port| port.network_instance.is_some())
 }
 
 /// Tunnel endpoints are as many as the sessions the operator wants room for may need; and a peer that lost its tunnels may say so of

@@ -10,12 +10,13 @@ mod known;
 mod pdr;
 pub(crate) mod policy;
 mod qer;
+mod reach;
 mod urr;
 mod user;
 
 pub(crate) use framed::routes as framed_routes;
 
-use crate::config::GtpuAddress;
+use crate::config::{Config, GtpuAddress};
 use crate::pfds::Pfds;
 use crate::pools::Pools;
 use crate::predefined::{self, NO_FAR, Predefined};
@@ -79,8 +80,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) predefined: &'a Predefined,
     /// What is known of applications.
     pub(crate) pfds: &'a Pfds,
-    /// Names of networks mean something.
-    pub(crate) has_instances: bool,
+    pub(crate) config: &'a Config,
 }
 
 /// What a request comes to.
@@ -97,6 +97,8 @@ pub(crate) struct Translator<'a> {
     pools: &'a mut Pools,
     predefined: &'a Predefined,
     pfds: &'a Pfds,
+    config: &'a Config,
+    /// Names of networks mean something.
     has_instances: bool,
     /// The session carries Ethernet frames.
     is_of_frames: bool,
@@ -127,7 +129,8 @@ impl<'a> Translator<'a> {
             pools: sources.pools,
             predefined: sources.predefined,
             pfds: sources.pfds,
-            has_instances: sources.has_instances,
+            config: sources.config,
+            has_instances: sources.config.has_instances(),
             is_of_frames: ethernet::are_of_frames(before),
             session,
             user: user::of_rules(before),
@@ -210,6 +213,7 @@ impl<'a> Translator<'a> {
     fn check(&self, rules: &Rules) -> Result<(), Refusal> {
         support::urrs(rules)?;
         pdr::check_reachable(rules)?;
+        reach::check(self.before, rules, self.config)?;
         // Rules of the operator that leave a PDR undecided are a mistake of his, not a control plane's way.
         let without = rules.pdrs.iter().filter(|pdr| pdr.far == NO_FAR);
         let mut activating = without.filter(|pdr| self.extras.predefined.iter().any(|(of, _)| *of == pdr.id));

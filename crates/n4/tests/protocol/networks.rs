@@ -160,3 +160,38 @@ fn unknown_networks_are_the_one_without_a_name_and_known_ones_stay_apart() {
     accepted(&lab.modify(session, request));
     assert_eq!(of(&lab, session), (Instance::of("internet"), Instance::DEFAULT));
 }
+
+fn blamed(response: &SessionEstablishmentResponse) -> (Cause, Option<u16>, Option<FailedRuleId>) {
+    (response.cause, response.offending_ie, response.failed_rule_id)
+}
+
+/// Where every port has a name there is no network without one: plain packets of it would neither come nor leave.
+#[test]
+fn rules_for_plain_packets_of_no_network_are_refused_where_every_network_has_a_name() {
+    let named = Config { has_no_nameless_network: true, ..config() };
+    let mut lab = Lab::associated_with(named.clone());
+    let nameless = |rule| (Cause::RuleCreationModificationFailure, Some(ie::NETWORK_INSTANCE), Some(rule));
+    let mut request = within(1, "internet");
+    request.create_pdrs[1].pdi.network_instance = None;
+    assert_eq!(blamed(&refused(&mut lab, request.clone())), nameless(FailedRuleId::Pdr(2)));
+    established(&mut Lab::associated_with(config()), request);
+    let mut request = within(1, "internet");
+    request.create_fars[0].forwarding_parameters.as_mut().unwrap().network_instance = None;
+    assert_eq!(blamed(&refused(&mut lab, request.clone())), nameless(FailedRuleId::Far(1)));
+    assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.node.addresses()), (0, 0, 0));
+    established(&mut Lab::associated_with(config()), request);
+    // The access side is one network, whatever it is called.
+    let mut request = within(1, "internet");
+    request.create_pdrs[0].pdi.network_instance = None;
+    let (session, _) = established(&mut lab, request);
+    let to = UpdateForwardingParameters {
+        carried: vec![RawIe { ie: ie::NETWORK_INSTANCE, value: vec![] }],
+        ..UpdateForwardingParameters::default()
+    };
+    let update = UpdateFar { far_id: 1, update_forwarding_parameters: Some(to), ..UpdateFar::default() };
+    let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
+    let response = lab.modify(session, request);
+    let told = (response.cause, response.offending_ie, response.failed_rule_id);
+    assert_eq!(told, nameless(FailedRuleId::Far(1)));
+    assert_eq!(rules(&lab, session).fars[0].forwarding.unwrap().instance, Instance::of("internet"));
+}

@@ -217,6 +217,15 @@ fn ports_are_of_networks_that_have_names() {
         EXAMPLE.replacen("interface = \"core\"", "interface = \"core\"\nnetwork_instance = \"Internet\"", 1);
     let named = named.replacen("# network_instance = \"access\"", "network_instance = \"access\"", 1);
     assert_eq!(networks(&named).unwrap(), ["access", "internet"]);
+    let is_all_there_is = |text: &str| {
+        let settings = config::parse(text, check).unwrap();
+        crate::cpe::config(&settings).unwrap().has_no_nameless_network
+    };
+    assert_eq!((is_all_there_is(EXAMPLE), is_all_there_is(&named)), (false, true));
+    let access = named.replacen("network_instance = \"access\"", "", 1);
+    assert!(is_all_there_is(&access), "no plain packets come from there");
+    let other = "\n[[dpe.port]]\nname = \"n6b\"\ndevice = \"net_tap9\"\ninterface = \"core\"\naddress = \"10.99.0.2/24\"\n";
+    assert!(!is_all_there_is(&(named.clone() + other)));
     let route = |name: &str| {
         named.replacen("# network_instance = \"internet\"", &format!("network_instance = \"{name}\""), 1)
     };
