@@ -29,7 +29,7 @@ fn config() -> Config {
     };
     config.ue_pools.extend(pool("users", "10.70.0.0/28").into_iter().chain(pool("others", "10.71.0.0/28")));
     config.network_instances = ["internet", "ims"].map(str::to_owned).to_vec();
-    config.forwarding_policies = ["mec", "bras"].map(str::to_owned).to_vec();
+    config.forwarding_policies = ["mec", "bras"].map(n4::ForwardingPolicy::of_any).to_vec();
     let rules = ["video", "ads"].map(|name| PredefinedRule::new(name.to_owned())).to_vec();
     config.predefined = Predefined::new(rules, &[]).unwrap_or_default();
     config.limits.sessions = 10;

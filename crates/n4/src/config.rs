@@ -5,7 +5,7 @@ use crate::pools::UePool;
 use crate::predefined::Predefined;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use pfcp::NodeId;
-use rules::{Instance, Interface};
+use rules::{Instance, Interface, Policy};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -110,6 +110,22 @@ impl GtpuAddress {
     }
 }
 
+/// A forwarding policy, of which the data plane knows what it does (TS 29.244 8.2.23).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForwardingPolicy {
+    /// As control planes say it.
+    pub name: String,
+    /// The network its next hops are in, if it is of one: FARs of others may not give it.
+    pub instance: Option<Instance>,
+}
+
+impl ForwardingPolicy {
+    /// One for any network.
+    pub fn of_any(name: impl Into<String>) -> Self {
+        Self { name: name.into(), instance: None }
+    }
+}
+
 /// How a node is set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -129,8 +145,8 @@ pub struct Config {
     pub refuses_unknown_instances: bool,
     /// Off the access side every port is of a network with a name: rules of none would carry nothing there, and are refused.
     pub has_no_nameless_network: bool,
-    /// Names of forwarding policies that the data plane has, and control planes may give.
-    pub forwarding_policies: Vec<String>,
+    /// Forwarding policies that the data plane has, and control planes may give.
+    pub forwarding_policies: Vec<ForwardingPolicy>,
     /// Rules and groups of them that control planes switch on by name.
     pub predefined: Predefined,
     /// What is charged here, if anything is.
@@ -173,6 +189,12 @@ impl Config {
     /// Whether users of different networks may have the same address.
     pub(crate) const fn has_instances(&self) -> bool {
         !self.network_instances.is_empty()
+    }
+
+    /// The network that a forwarding policy is of, if it is of one.
+    pub(crate) fn network_of(&self, policy: Policy) -> Option<Instance> {
+        let mut known = self.forwarding_policies.iter();
+        known.find(|known| Policy::of(known.name.as_bytes()) == policy)?.instance
     }
 
     /// Whether PFCP is spoken with an address.

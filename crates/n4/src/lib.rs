@@ -86,7 +86,7 @@ mod user_index;
 mod values;
 mod wanted;
 
-pub use config::{Config, GtpuAddress, InterfaceTypes, Limits};
+pub use config::{Config, ForwardingPolicy, GtpuAddress, InterfaceTypes, Limits};
 pub use interface::{Counters, Input, Level, Note, Output, Start};
 pub use node::Node;
 pub use offline::Charging;

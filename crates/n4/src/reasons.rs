@@ -12,7 +12,8 @@ const GUARANTEED: &str =
 
 /// What a policy does is the operator's to say (TS 29.244 8.2.23 carries its name alone).
 const POLICIES: &str = "what leaves outside of tunnels goes to the next hop of the policy that has this name in the \
-                        configuration, into a tunnel as without; other names are refused (cause 70)";
+                        configuration, into a tunnel as without; other names are refused (cause 70), as is that of a \
+                        policy of another network instance than the FAR";
 
 /// By number.
 pub(crate) const REASONS: &[(u16, &str)] = &[(ie::GBR, GUARANTEED), (ie::FORWARDING_POLICY, POLICIES)];

@@ -24,8 +24,9 @@ use crate::settings::{Args, Settings, UnknownApplication, UnknownInstance};
 use anyhow::Context;
 use charging::Outbox;
 use config::NodeIdText;
+use dataplane::PolicyConfig;
 pub(crate) use ending::FAREWELL;
-use n4::{Config, Limits, Node};
+use n4::{Config, ForwardingPolicy, Limits, Node};
 use nix::sys::socket::{setsockopt, sockopt};
 use pfcp::NodeId;
 use rules::Interface;
@@ -158,7 +159,7 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
         network_instances: settings.dpe.network_instances(),
         refuses_unknown_instances: refuses_unknown_instances(settings),
         has_no_nameless_network: has_no_nameless_network(settings),
-        forwarding_policies: settings.dpe.policies.iter().map(|policy| policy.name.clone()).collect(),
+        forwarding_policies: settings.dpe.policies.iter().map(policy).collect(),
         predefined: settings.n4.predefined.clone(),
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),
         ue_pools: settings.n4.ue_pools.clone(),
@@ -186,6 +187,10 @@ fn refuses_unknown_instances(settings: &Settings) -> bool {
 fn has_no_nameless_network(settings: &Settings) -> bool {
     let mut plain = settings.dpe.ports.iter().filter(|port| port.interface != Interface::Access).peekable();
     plain.peek().is_some() && plain.all(|port| port.network_instance.is_some())
+}
+
+fn policy(policy: &PolicyConfig) -> ForwardingPolicy {
+    ForwardingPolicy { name: policy.name.clone(), instance: policy.instance }
 }
 
 /// Tunnel endpoints are as many as the sessions the operator wants room for may need; and a peer that lost its tunnels may say so of

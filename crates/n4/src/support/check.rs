@@ -4,7 +4,7 @@ use super::{
     IN_BAR, IN_DUPLICATING, IN_FAR, IN_FORWARDING, IN_MODIFICATION, IN_PDI, IN_PDR, IN_QER, IN_SESSION,
     IN_TRAFFIC_ENDPOINT, IN_URR,
 };
-use crate::config::Config;
+use crate::config::{Config, ForwardingPolicy};
 use crate::refusal::Refusal;
 use crate::translate::policy;
 use crate::{families, networks};
@@ -138,17 +138,17 @@ fn pdi(pdi: &Pdi) -> Result<(), Refusal> {
     without_any(&pdi.carried, IN_PDI)
 }
 
-fn copying(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
+fn copying(carried: &[RawIe], policies: &[ForwardingPolicy]) -> Result<(), Refusal> {
     without_any(carried, IN_DUPLICATING)?;
     forwarding(carried, policies)
 }
 
 /// Policies are those that the operator has configured.
-fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
+fn forwarding(carried: &[RawIe], policies: &[ForwardingPolicy]) -> Result<(), Refusal> {
     without_any(carried, IN_FORWARDING)?;
     let asked = carried.iter().filter(|other| other.ie == ie::FORWARDING_POLICY && !other.value.is_empty());
     let is_known = |policy: &RawIe| {
-        policy::name(policy).is_some_and(|name| policies.iter().any(|known| known.as_bytes() == name))
+        policy::name(policy).is_some_and(|name| policies.iter().any(|known| known.name.as_bytes() == name))
     };
     match asked.into_iter().all(is_known) {
         true => Ok(()),

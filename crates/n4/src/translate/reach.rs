@@ -1,4 +1,4 @@
-//! Networks that rules lead from and to: such as there are.
+//! Networks that rules lead from and to: such as there are, and those of their forwarding policies.
 
 use super::pdr::of_pdr;
 use crate::config::Config;
@@ -16,7 +16,10 @@ pub(super) fn check(before: &Rules, after: &Rules, config: &Config) -> Result<()
         let far = fars.find(|far| !before.fars.contains(far));
         far.map_or(Ok(()), |far| Err(of_far(nameless(), far)))?;
     }
-    Ok(())
+    let mut fars = after.fars.iter().filter(|far| leads_elsewhere(far, config));
+    let far = fars.find(|far| !before.fars.contains(far));
+    let refusal = Refusal::blaming(Cause::InvalidForwardingPolicy, ie::FORWARDING_POLICY);
+    far.map_or(Ok(()), |far| Err(of_far(refusal, far)))
 }
 
 /// Packets that are not in a tunnel are of the network of their port.
@@ -37,6 +40,13 @@ fn leads_nowhere(far: &Far) -> bool {
     let is_nameless = |to: &ForwardingParameters| to.instance == Instance::DEFAULT && to.policy.is_none();
     let forwards = far.apply_action == ApplyAction::Forward && far.redirect.is_none();
     forwards && plain(far).is_some_and(is_nameless)
+}
+
+/// The policy is of another network than the FAR.
+fn leads_elsewhere(far: &Far, config: &Config) -> bool {
+    let Some(to) = plain(far) else { return false };
+    let network = to.policy.and_then(|policy| config.network_of(policy));
+    network.is_some_and(|network| network != to.instance)
 }
 
 fn nameless() -> Refusal {

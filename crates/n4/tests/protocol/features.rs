@@ -88,7 +88,12 @@ fn provided() -> Config {
     let predefined = Predefined::new(vec![PredefinedRule::new("gold".to_owned())], &[]).unwrap();
     let prefix = "10.61.0.0/24".parse().unwrap();
     let pool = UePool { name: "users".to_owned(), prefix, network_instance: None };
-    Config { predefined, ue_pools: vec![pool], forwarding_policies: vec!["mec1".to_owned()], ..config() }
+    Config {
+        predefined,
+        ue_pools: vec![pool],
+        forwarding_policies: vec![n4::ForwardingPolicy::of_any("mec1")],
+        ..config()
+    }
 }
 
 /// To who associates, and to whom we do.

@@ -282,7 +282,7 @@ fn a_forwarding_policy_comes_changes_and_goes() {
         ie: ie::FORWARDING_POLICY,
         value: if name.is_empty() { vec![] } else { [&[name.len() as u8], name.as_bytes()].concat() },
     };
-    let policies = ["one", "two"].map(str::to_owned).to_vec();
+    let policies = ["one", "two"].map(n4::ForwardingPolicy::of_any).to_vec();
     let mut lab = Lab::associated_with(Config { forwarding_policies: policies, ..config() });
     let mut request = smf::establishment(77);
     let out = request.create_fars[0].forwarding_parameters.as_mut().unwrap();

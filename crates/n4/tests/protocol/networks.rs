@@ -3,7 +3,7 @@
 use crate::common::personas::{accepted, established, rules};
 use crate::common::smf::{self, establishment};
 use crate::common::{Lab, SMF};
-use n4::{Config, UePool};
+use n4::{Config, ForwardingPolicy, UePool};
 use pfcp::*;
 use rules::Instance;
 use std::net::Ipv4Addr;
@@ -194,4 +194,38 @@ fn rules_for_plain_packets_of_no_network_are_refused_where_every_network_has_a_n
     let told = (response.cause, response.offending_ie, response.failed_rule_id);
     assert_eq!(told, nameless(FailedRuleId::Far(1)));
     assert_eq!(rules(&lab, session).fars[0].forwarding.unwrap().instance, Instance::of("internet"));
+}
+
+/// Its next hops are in another network than packets of the FAR are to leave to.
+#[test]
+fn a_forwarding_policy_of_another_network_is_refused_by_the_far_that_gives_it() {
+    let of_ims = ForwardingPolicy { name: "steer".to_owned(), instance: Some(Instance::of("ims")) };
+    let forwarding_policies = vec![of_ims, ForwardingPolicy::of_any("any")];
+    let mut lab = Lab::associated_with(Config { forwarding_policies, ..config() });
+    let by = |name: &str| {
+        let value = [&[name.len() as u8], name.as_bytes()].concat();
+        vec![RawIe { ie: ie::FORWARDING_POLICY, value }]
+    };
+    let steered = |cp_seid, network: &str, policy| {
+        let mut request = within(cp_seid, network);
+        request.create_fars[0].forwarding_parameters.as_mut().unwrap().carried = by(policy);
+        request
+    };
+    let elsewhere = (Cause::InvalidForwardingPolicy, Some(ie::FORWARDING_POLICY), Some(FailedRuleId::Far(1)));
+    assert_eq!(blamed(&refused(&mut lab, steered(1, "internet", "steer"))), elsewhere);
+    assert_eq!((lab.node.sessions(), lab.node.tunnels()), (0, 0));
+    let (session, _) = established(&mut lab, steered(1, "ims", "steer"));
+    established(&mut lab, steered(2, "internet", "any"));
+    // Nor may the FAR lead elsewhere later.
+    let to = UpdateForwardingParameters {
+        network_instance: Some(NetworkInstance::text("internet")),
+        ..UpdateForwardingParameters::default()
+    };
+    let update = |to| {
+        let update = UpdateFar { far_id: 1, update_forwarding_parameters: Some(to), ..UpdateFar::default() };
+        SessionModificationRequest { update_fars: vec![update], ..Default::default() }
+    };
+    let response = lab.modify(session, update(to.clone()));
+    assert_eq!((response.cause, response.offending_ie, response.failed_rule_id), elsewhere);
+    accepted(&lab.modify(session, update(UpdateForwardingParameters { carried: by("any"), ..to })));
 }

@@ -22,7 +22,7 @@ fn an_answer_has_the_priority_of_its_request_and_no_endpoint_that_was_given() {
 /// free5GC's uplink classifier: filters, and a forwarding policy that the operator knows.
 #[test]
 fn a_branch_to_a_local_network_is_a_pdr_with_a_forwarding_policy() {
-    let policies = vec!["MEC1".to_owned()];
+    let policies = vec![n4::ForwardingPolicy::of_any("MEC1")];
     let mut lab = Lab::new(Config { forwarding_policies: policies, ..config() });
     lab.associate(SMF, 1);
     let (session, _) = established(&mut lab, establishment(77));

@@ -67,7 +67,7 @@ pub fn config() -> Config {
     let rating = Rating::new(Some(default), vec![(10..=19, mapped)], [VIDEO]).unwrap();
     let mut config = Config {
         network_instances: ["internet", "ims"].map(str::to_owned).to_vec(),
-        forwarding_policies: ["mec", "bras"].map(str::to_owned).to_vec(),
+        forwarding_policies: ["mec", "bras"].map(n4::ForwardingPolicy::of_any).to_vec(),
         predefined: Predefined::new(rules, &[]).unwrap(),
         charging: Some(Charging { rating, policy: Policy::default() }),
         ue_pools: vec![pool("users", "10.70.0.0/28"), pool("others", "10.71.0.0/28")],

@@ -3,6 +3,7 @@
 use super::EXAMPLE;
 use crate::settings::file::check;
 use dataplane::PolicyConfig;
+use n4::ForwardingPolicy;
 use rules::{Instance, Policy};
 
 /// The example's policy, and a port with what it names.
@@ -25,12 +26,15 @@ fn a_policy_says_next_hops_and_a_mark() {
         dscp: Some(10),
     };
     assert_eq!(settings.dpe.policies, [expected]);
-    assert_eq!(crate::cpe::config(&settings).unwrap().forwarding_policies, ["mec1"]);
+    let told = crate::cpe::config(&settings).unwrap().forwarding_policies;
+    assert_eq!(told, [ForwardingPolicy::of_any("mec1")]);
     let named = example()
         .replacen("ipv6 = \"2001:db8:6::2/64\"", "ipv6 = \"2001:db8:6::2/64\"\nnetwork_instance = \"lan\"", 1)
         .replacen("dscp = 10", "network_instance = \"LAN\"", 1);
-    let named = config::parse(&named, check).unwrap().dpe.policies;
-    assert_eq!(named[0].instance, Some(Instance::of("lan")));
+    let named = config::parse(&named, check).unwrap();
+    assert_eq!(named.dpe.policies[0].instance, Some(Instance::of("lan")));
+    let told = crate::cpe::config(&named).unwrap().forwarding_policies;
+    assert_eq!(told[0].instance, Some(Instance::of("lan")));
     let bare = format!("{EXAMPLE}[[dpe.forwarding_policy]]\nname = \"known\"\n");
     let bare = config::parse(&bare, check).unwrap().dpe.policies;
     assert_eq!((bare[0].via, bare[0].via6), (None, None), "a name that is taken and changes nothing");
