@@ -8,16 +8,17 @@ use arrayvec::ArrayVec;
 /// Most octets of a stream that are taken out of it.
 pub(super) const URGENT_MAX: usize = 2;
 
-/// How far what is assembled of a stream was looked through, as either of what it may be.
+/// How far what is assembled of a stream was looked through, as what it may be by its first byte.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
-    http: http::Progress,
-    tls: tls::Progress,
+pub(super) enum Progress {
+    None,
+    Tls(tls::Progress),
+    Other(http::Progress),
 }
 
 impl Progress {
     pub(super) const fn new() -> Self {
-        Self { http: http::Progress::new(), tls: tls::Progress::new() }
+        Self::None
     }
 }
 
@@ -237,11 +238,18 @@ fn look_at_assembled<'a>(
     (assembly, progress): (&'a mut Assembly, &mut Progress),
     (is_to_resolver, last): (bool, bool),
 ) -> Look<'a> {
-    if tls::can_begin(assembly.prefix()) {
-        return tls::look_assembled(assembly, &mut progress.tls, last);
+    if matches!(progress, Progress::None) {
+        *progress = match tls::can_begin(assembly.prefix()) {
+            true => Progress::Tls(tls::Progress::new()),
+            false => Progress::Other(http::Progress::new()),
+        };
     }
-    if !last && !progress.http.has_news(assembly.prefix()) {
-        return Look::More;
-    }
-    look_at_stream(assembly.prefix(), (is_to_resolver, last))
+    let is_news = match progress {
+        Progress::Tls(tls) if tls.can_begin(assembly.prefix()) => {
+            return tls::look_assembled(assembly, tls, last);
+        }
+        Progress::Other(http) => last || http.has_news(assembly.prefix()),
+        Progress::Tls(_) | Progress::None => true,
+    };
+    if is_news { look_at_stream(assembly.prefix(), (is_to_resolver, last)) } else { Look::More }
 }

@@ -264,7 +264,7 @@ fn timestamps_are_no_older_than_what_the_server_has_taken() {
 
 #[test]
 fn other_streams_are_unknown_at_their_first_bytes() {
-    for bytes in [&b"SSH-2.0-OpenSSH\r\n"[..], &[22, 3, 1, 0, 5, 2], &[0; 10], &[21, 3, 3]] {
+    for bytes in [&b"SSH-2.0-OpenSSH\r\n"[..], &[22, 3, 1, 0, 5, 2], &[0; 10], &[23, 3, 3]] {
         assert_eq!(Inspection::new().segment(5, bytes), Verdict::Unknown(Unknown::Unrecognised));
     }
 }

@@ -1,7 +1,9 @@
 //! ClientHellos of TLS (RFC 8446 4.1.2) at the beginning of what a user says, and the server's name in them (RFC 6066 3).
 //!
-//! * Records of handshakes carry it (RFC 8446 5.1), of any version 3.x; each holds something, and no more than
-//!   2^14 octets. It is read once all of it is there, though its last record may not be, and what stands behind it says nothing.
+//! * Records of handshakes carry it (RFC 8446 5.1), of any version below 16.x, with no more than 2^14 octets each. It is read once all
+//!   of it is there, though its last record may not be, and what stands behind it says nothing.
+//! * Before it and within it some servers pass records over: empty ones of handshakes and of changes of the cipher (OpenSSL), and
+//!   alerts that are warnings (Go).
 //! * What a server could not parse, which it has to refuse (RFC 8446 6.2, `decode_error`), says nothing: lists that are longer or
 //!   shorter than what they stand in, or hold fewer or longer values than they may. Of extensions those of the server's name, of
 //!   application protocols (RFC 7301 3.1) and of versions (RFC 8446 4.2.1) are looked into; all else is whatever it is.
@@ -14,8 +16,11 @@ use super::content::{Layer, Said};
 use super::request::{self, Reading};
 use crate::bytes::{octets, u8_at, u16_at};
 
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
-const VERSION: u8 = 3;
+const VERSION_MAX: u8 = 15;
+const WARNING: u8 = 1;
 const CLIENT_HELLO: u8 = 1;
 
 const RECORD_MAX: usize = 1 << 14;
@@ -40,25 +45,59 @@ pub(super) fn read(stream: &[u8], is_last: bool) -> Option<Reading> {
     Some(said(&message, is_whole).map_or(Reading::Other, Reading::Said))
 }
 
-/// Whether it is the beginning of a record with the beginning of a ClientHello, as far as it is there.
+/// Whether it is the beginning of records with the beginning of a ClientHello, as far as it is there.
 fn is_begun(stream: &[u8]) -> bool {
-    let is = |at: usize, wanted: u8| u8_at(stream, at).is_none_or(|octet| octet == wanted);
-    !stream.is_empty() && is(0, HANDSHAKE) && is(1, VERSION) && is(5, CLIENT_HELLO)
+    let mut rest = stream;
+    while let Record::Part(&[], behind) = record(rest) {
+        rest = behind;
+    }
+    match record(rest) {
+        Record::Part(content, _) => content.starts_with(&[CLIENT_HELLO]),
+        Record::Cut => {
+            let kind =
+                u8_at(rest, 0).is_none_or(|kind| [CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE].contains(&kind));
+            !stream.is_empty() && kind && u8_at(rest, 1).is_none_or(|version| version <= VERSION_MAX)
+        }
+        Record::None => false,
+    }
+}
+
+/// What octets begin with.
+enum Record<'a> {
+    /// One with this part of the message, as far as it is there, and what stands behind it.
+    Part(&'a [u8], &'a [u8]),
+    /// Perhaps one.
+    Cut,
+    None,
+}
+
+fn record(octets_left: &[u8]) -> Record<'_> {
+    let Some([kind, version, _, high, low]) = octets(octets_left, 0) else { return Record::Cut };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    let end = (5 + length).min(octets_left.len());
+    let (content, behind) = octets_left.split_at(end);
+    let content = content.get(5..).unwrap_or_default();
+    match (kind, length, content.first()) {
+        _ if version > VERSION_MAX => Record::None,
+        (HANDSHAKE, ..=RECORD_MAX, _) => Record::Part(content, behind),
+        (CHANGE_CIPHER_SPEC, 0, _) | (ALERT, 2, Some(&WARNING)) => Record::Part(&[], behind),
+        (ALERT, 2, None) => Record::Cut,
+        _ => Record::None,
+    }
 }
 
 /// What the records hold up to the one that ends the message, as far as they are there; `None` where one of them is none.
 fn message(stream: &[u8]) -> Option<Vec<u8>> {
     let (mut message, mut rest) = (Vec::new(), stream);
     while !is_whole(&message) {
-        let Some([kind, version, _, high, low]) = octets(rest, 0) else { break };
-        let length = usize::from(u16::from_be_bytes([high, low]));
-        let is_right = (kind, version) == (HANDSHAKE, VERSION) && (1..=RECORD_MAX).contains(&length);
-        if !is_right {
-            return None;
+        match record(rest) {
+            Record::Part(content, behind) => {
+                message.extend(content);
+                rest = behind;
+            }
+            Record::Cut => break,
+            Record::None => return None,
         }
-        let end = (5 + length).min(rest.len());
-        message.extend(rest.get(5..end)?);
-        rest = rest.get(end..)?;
     }
     Some(message)
 }

@@ -153,18 +153,30 @@ fn list(random: &mut Random, width: usize, content: &[u8]) -> Vec<u8> {
     [length.get(4 - width..).unwrap_or_default(), content].concat()
 }
 
-/// A message in records, one of which now and then is none.
+/// Records that some servers pass over, and two that none does.
+const NOTHING: [&[u8]; 5] = [
+    &[22, 3, 1, 0, 0],
+    &[20, 3, 3, 0, 0],
+    &[21, 3, 1, 0, 2, 1, 90],
+    &[21, 3, 1, 0, 2, 2, 40],
+    &[23, 3, 3, 0, 0],
+];
+
+/// A message in records, one of which now and then is none, or says nothing.
 fn in_records(random: &mut Random, message: &[u8]) -> Vec<u8> {
     let nearly_too_many = message.len().div_ceil(64);
     let most = pick(random, [usize::MAX, usize::MAX, usize::MAX, 1_000, 60, 20, nearly_too_many, 1]);
     let is_damaged = chance(random, 80);
     let mut stream = Vec::new();
     for part in message.chunks(most) {
+        if chance(random, if stream.is_empty() { 150 } else { 20 }) {
+            stream.extend(pick(random, NOTHING).repeat(pick(random, [1, 1, 5])));
+        }
         let mut head = [22, 3, pick(random, [1, 1, 3, 0, 9]), 0, 0];
         let is_wrong = is_damaged && chance(random, 300);
         let [high, low] = (part.len() as u16).to_be_bytes();
         head[3..].copy_from_slice(&[high, low]);
-        let (at, value) = pick(random, [(0, 21), (0, 23), (1, 2), (3, 0x40), (3, 0x41)]);
+        let (at, value) = pick(random, [(0, 21), (0, 23), (1, 2), (1, 16), (3, 0x40), (3, 0x41)]);
         if is_wrong {
             put(&mut head, at, &[value]);
         }

@@ -40,6 +40,23 @@ fn a_client_names_its_server() {
     }
 }
 
+/// As servers pass them over: empty ones, and warnings.
+#[test]
+fn records_before_and_within_a_hello_may_say_nothing() {
+    for nothing in [&[22, 3, 1, 0, 0][..], &[20, 3, 1, 0, 0], &[21, 3, 1, 0, 2, 1, 90], &[22, 9, 1, 0, 0]] {
+        let nothing = nothing.repeat(3);
+        for records in [0, 1, 2, 30] {
+            let whole = in_records(2);
+            let (front, behind) = whole.split_at(7 * records);
+            let stream = [front, &nothing, behind].concat();
+            assert_eq!(read(&stream, false), of_tls(Some("a.example")), "{records}");
+            for end in 1..=front.len() + nothing.len() {
+                assert_eq!(read(&stream[..end], false), Some(Reading::More), "{records} {end}");
+            }
+        }
+    }
+}
+
 /// At the bounds what is there counts, from the extensions on.
 #[test]
 fn a_hello_is_waited_for_as_long_as_there_may_be_more() {
@@ -59,7 +76,7 @@ fn a_hello_is_waited_for_as_long_as_there_may_be_more() {
 
 #[test]
 fn what_begins_otherwise_is_something_else() {
-    for (at, value) in [(0, 21), (1, 2), (5, 2)] {
+    for (at, value) in [(0, 21), (0, 20), (0, 23), (1, 16), (5, 2)] {
         let mut stream = sample();
         stream[at] = value;
         assert_eq!(read(&stream, false), None, "{at}");
@@ -75,7 +92,7 @@ fn what_servers_refuse_says_nothing() {
         change(&mut stream);
         assert_eq!(read(&stream, false), Some(Reading::Other), "{stream:02x?}");
     };
-    for (at, value) in [(105, 23), (106, 2), (108, 0x41)] {
+    for (at, value) in [(105, 23), (105, 21), (105, 20), (106, 16), (108, 0x41)] {
         refused(&|stream| stream[at] = value, in_records(100));
     }
     let at = |wanted: &[u8]| sample().windows(wanted.len()).position(|part| part == wanted).unwrap();
