@@ -4,6 +4,8 @@ use super::content::{Layer, Said};
 
 /// Methods are no longer.
 const METHOD_MAX: usize = 24;
+/// What servers may take for a space (RFC 9112 3).
+const SPACES: [char; 5] = [' ', '\t', '\u{b}', '\u{c}', '\r'];
 
 /// What the beginning of a stream is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +45,9 @@ pub(super) fn read(stream: &[u8], is_last: bool) -> Reading {
 fn method(text: &[u8]) -> Option<bool> {
     let is_of_token = |octet: &u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(octet);
     let end = text.iter().take(METHOD_MAX + 1).position(|octet| !is_of_token(octet))?;
-    Some(end > 0 && text.get(end) == Some(&b' '))
+    let behind = text.get(end..).unwrap_or_default();
+    let is_space = behind.first().is_some_and(|octet| SPACES.contains(&char::from(*octet)));
+    Some(end > 0 && is_space && !behind.starts_with(b"\r\n"))
 }
 
 fn behind_empty_lines(text: &[u8]) -> &[u8] {
@@ -57,8 +61,9 @@ fn without_return(line: &[u8]) -> &[u8] {
 
 /// Method and target (RFC 9112 3); `None` of what is no request of HTTP/1.x.
 fn asked_for(line: &str) -> Option<(String, String)> {
-    let (method, rest) = line.split_once(' ')?;
-    let (target, version) = rest.rsplit_once(' ')?;
+    let (method, rest) = line.trim_matches(SPACES).split_once(SPACES)?;
+    let (target, version) = rest.rsplit_once(SPACES)?;
+    let target = target.trim_matches(SPACES);
     (!target.is_empty() && version.starts_with("HTTP/1.")).then(|| (method.into(), target.into()))
 }
 
@@ -74,14 +79,24 @@ fn named(method: &str, target: &str, fields: &[&String]) -> (Option<String>, Opt
     if method == "CONNECT" {
         return (name(target), path);
     }
-    let pairs = fields.iter().filter_map(|field| field.split_once(':'));
-    let hosts = pairs.filter(|(field, _)| field.eq_ignore_ascii_case("host")).map(|(_, value)| value.trim());
-    let mut hosts: Vec<&str> = hosts.collect();
+    let mut hosts: Vec<&str> = Vec::new();
+    for (at, field) in fields.iter().enumerate() {
+        let Some((_, value)) = field.split_once(':').filter(|(name, _)| is_host(name)) else { continue };
+        // Of a field in several lines, each of which may be empty, the host is one (RFC 9112 5.2).
+        let lines = fields.iter().skip(at + 1).take_while(|line| line.starts_with([' ', '\t']));
+        let mut values = std::iter::once(value).chain(lines.map(|line| line.as_str())).map(str::trim);
+        hosts.push(values.find(|value| !value.is_empty()).unwrap_or_default());
+    }
     hosts.dedup();
     match hosts.as_slice() {
         [host] => (name(host), path),
         _ => (None, path),
     }
+}
+
+/// Whether it is the name of the field, and perhaps spaces (RFC 9112 5.1).
+fn is_host(name: &str) -> bool {
+    name.trim_end().eq_ignore_ascii_case("host")
 }
 
 fn is_scheme(text: &str) -> bool {

@@ -31,7 +31,7 @@ const SYN_MAX: usize = 80;
 const NAMES: [&str; 4] = ["video", "voice", "web", "nobody"];
 const HOSTS: [&str; 4] = ["a.example", ".a.example", "*.a.example", "b.example"];
 const PATHS: [&str; 4] = ["/", "/v*", "/v/1", "/w*"];
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 17] = [
     "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
     "GET /v/1 HTTP/1.1\r\nHost: b.example\r\n\r\n",
     "GET /v/2 HTTP/1.1\r\nHost: x.a.example:8080\r\n\r\n",
@@ -43,6 +43,9 @@ const WORDS: [&str; 14] = [
     "\r\nGET /v/1 HTTP/1.1\nHost: a.example\nHost: b.example\n\n",
     "GET /v HTTP/1.1\r\nAccept: */*\r\nHost: xa.example\r\nA",
     "CONNECT b.example:443 HTTP/1.1\r\n\r\n",
+    "GET\t/v/1 \u{b}HTTP/1.1 \r\nHost\t: a.example\r\n\r\n",
+    "GET /w HTTP/1.1\r\nHost:\r\n \t\r\n\tb.example\r\nAccept: *",
+    "1a0\r\nGET /v HTTP/1.1\r\nHost: b.example\r\n\r\n",
     "GET /v/1 SIP/2.0\r\n\r\n",
     "SSH-2.0-x\r\n",
     "GET /w/and/nothing/more",
