@@ -96,6 +96,7 @@ impl Draft {
 
     fn parts_of(&mut self, rule: &Rule) -> Result<Parts, Vec<Problem>> {
         let host = self.automaton(rule.when.host_regex.as_ref());
+        let host = host.and_then(|host| of_lower_case(rule.when.host_regex.as_deref()).map(|()| host));
         let url = self.automaton(rule.when.url_regex.as_ref());
         let application = rule.application.as_deref().map(|name| self.application(name)).transpose();
         match (host, url, application) {
@@ -246,6 +247,16 @@ impl Draft {
             asks_for_alpn: self.asks_for_alpn,
             asks_for_lookups: self.asks_for_lookups,
         })
+    }
+}
+
+/// Whether an expression is found in some host: they are compared in lower case.
+fn of_lower_case(host_regex: Option<&str>) -> Result<(), Problem> {
+    match host_regex.and_then(literals::capital_of_regex) {
+        Some(letter) => Err(Problem::Regex(format!(
+            "no host has the letter {letter}, as hosts are in lower case; write it in lower case"
+        ))),
+        None => Ok(()),
     }
 }
 

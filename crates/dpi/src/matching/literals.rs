@@ -3,7 +3,7 @@
 use super::lead::List;
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex_syntax::ParserBuilder;
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::hir::{Class, ClassBytesRange, Hir, HirKind};
 
 /// Shorter literals of regular expressions are in every other text.
 const LITERAL_MIN: usize = 3;
@@ -82,8 +82,16 @@ impl Literals {
 
 /// The longest literal that every text has in which a regular expression is found, if that is of any use.
 pub(super) fn of_regex(expression: &str) -> Option<String> {
-    let parsed = ParserBuilder::new().unicode(false).utf8(false).build().parse(expression).ok()?;
-    useful(longest(&parsed))
+    useful(longest(&parsed(expression)?))
+}
+
+/// A capital that every text has in which a regular expression is found. One that is given in both cases is none.
+pub(super) fn capital_of_regex(expression: &str) -> Option<char> {
+    capital(&parsed(expression)?).map(char::from)
+}
+
+fn parsed(expression: &str) -> Option<Hir> {
+    ParserBuilder::new().unicode(false).utf8(false).build().parse(expression).ok()
 }
 
 /// The same of an expression that is found in host and path, written together: of a literal across both, what is in the
@@ -113,9 +121,51 @@ fn longest(hir: &Hir) -> &[u8] {
     }
 }
 
+/// One of the capitals that are needed; none where an alternative needs none.
+fn capital(hir: &Hir) -> Option<u8> {
+    match hir.kind() {
+        HirKind::Literal(literal) => literal.0.iter().copied().find(u8::is_ascii_uppercase),
+        HirKind::Class(Class::Bytes(class)) => {
+            let are_capitals =
+                |range: &ClassBytesRange| [range.start(), range.end()].iter().all(u8::is_ascii_uppercase);
+            class
+                .ranges()
+                .iter()
+                .all(are_capitals)
+                .then(|| class.ranges().first())?
+                .map(ClassBytesRange::start)
+        }
+        HirKind::Capture(capture) => capital(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => capital(&repetition.sub),
+        HirKind::Concat(parts) => parts.iter().find_map(capital),
+        HirKind::Alternation(parts) => {
+            let capitals: Option<Vec<u8>> = parts.iter().map(capital).collect();
+            capitals?.first().copied()
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn capitals_of_expressions_are_those_no_match_is_without() {
+        for (expression, letter) in [
+            (r"^Video\.example$", Some('V')),
+            ("^(Aa|bB)c", Some('A')),
+            ("[A-Z]{2}[0-9]", Some('A')),
+            (r"(a\x42)+", Some('B')),
+            ("(Aa|bb)c", None),
+            ("(WWW)?a|[A-Za-z]b|[^A-Z]", None),
+            (r"^\S\W\D[[:alpha:]]$", None),
+            ("(?i)Abc", None),
+            ("(A", None),
+        ] {
+            assert_eq!(capital_of_regex(expression), letter, "{expression}");
+        }
+    }
 
     #[test]
     fn literals_of_expressions_are_those_no_match_is_without() {

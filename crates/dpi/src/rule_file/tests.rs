@@ -79,6 +79,10 @@ fn every_mistake_is_told_with_its_line() {
              xn-- (punycode)",
         ),
         ("id=1 host-regex=(", "regular expression: unclosed group"),
+        (
+            "id=1 host-regex=^Cdn[0-9]",
+            "regular expression: no host has the letter C, as hosts are in lower case; write it in lower case",
+        ),
         ("id=1 alpn=h2,,h3", "alpn \"\": a name of up to 255 visible letters, such as h2, http/1.1 or dot"),
         (
             "id=1 ech=",
