@@ -4,6 +4,7 @@ use super::values::{End, Protocol};
 use crate::content::{Format, Sources, Whole};
 use crate::settings;
 use crate::settings::predefined::does;
+use anyhow::ensure;
 use dpi::extract::Protocols;
 use dpi::matching::{Facts, Layer, Outcome};
 use dpi::rule_file::CATEGORY_RULES;
@@ -101,6 +102,7 @@ fn host(said: &str) -> Result<String, &'static str> {
 impl Args {
     /// Asks the rules of the file, and what else the node has beside it.
     pub(super) fn execute(&self, settings: &settings::Args, json: bool) -> anyhow::Result<String> {
+        self.check_what_has_them()?;
         let format = self.format.unwrap_or_else(|| Format::of(&self.file));
         let node = settings.load_if_any()?;
         let sources = node.and_then(|node| node.content).unwrap_or_else(Sources::default);
@@ -114,6 +116,22 @@ impl Args {
             false => None,
         };
         super::say(&Answer { rule, predefined }, json, Answer::text)
+    }
+
+    /// No flow has all that may be asked for: a rule that counts for such counts for none.
+    fn check_what_has_them(&self) -> anyhow::Result<()> {
+        let layer = self.layer.map_or("any", Layer::name);
+        let is_clear = self.layer.is_none_or(|layer| layer == Layer::Http);
+        ensure!(
+            self.path.is_none() || is_clear,
+            "only requests of HTTP/1.x in the clear show their path, and none with --layer {layer} do; leave --path out, or say --layer http"
+        );
+        let has_hello = self.layer.is_none_or(|layer| matches!(layer, Layer::Tls | Layer::Quic));
+        ensure!(
+            !(self.ech || !self.alpn.is_empty()) || has_hello,
+            "only --layer tls and --layer quic have a ClientHello, and --layer {layer} has none; leave --ech and --alpn out"
+        );
+        Ok(())
     }
 
     fn facts(&self) -> Facts<'_> {
@@ -199,13 +217,17 @@ mod tests {
     const EXAMPLE: &str = include_str!("../../../../config/upf.toml");
 
     fn ask(options: &[&str], config: &str) -> String {
+        answer(options, config).unwrap()
+    }
+
+    fn answer(options: &[&str], config: &str) -> anyhow::Result<String> {
         let folder = tempfile::tempdir().unwrap();
         let (file, node) = (folder.path().join("content.rules"), folder.path().join("upf.toml"));
         std::fs::write(&file, RULES).unwrap();
         std::fs::write(&node, config).unwrap();
         let arguments = ["explain", file.to_str().unwrap(), "--config", node.to_str().unwrap()];
         let cli = Cli::try_parse_from(arguments.into_iter().chain(options.iter().copied())).unwrap();
-        cli.args.execute(&cli.settings, false).unwrap()
+        cli.args.execute(&cli.settings, false)
     }
 
     #[test]
@@ -223,6 +245,26 @@ mod tests {
             "{told}"
         );
         assert_eq!(ask(&["--to", "192.0.2.1"], EXAMPLE), "no rule matches: it is of no application\n");
+    }
+
+    #[test]
+    fn what_no_flow_has_together_is_refused() {
+        let flow = ["--to", "192.0.2.1:443", "--host", "ads.example"];
+        for (more, why) in [
+            (
+                &["--path", "/a", "--layer", "tls"][..],
+                "show their path, and none with --layer tls do; leave --path out",
+            ),
+            (&["--path", "/a", "--layer", "quic"], "none with --layer quic do"),
+            (&["--ech", "--layer", "http"], "only --layer tls and --layer quic have a ClientHello"),
+            (&["--alpn", "h2", "--layer", "dns"], "and --layer dns has none; leave --ech and --alpn out"),
+        ] {
+            let refused = answer(&[&flow, more].concat(), EXAMPLE).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
+        for more in [&["--path", "/a", "--layer", "http"][..], &["--ech", "--layer", "tls"]] {
+            assert!(answer(&[&flow, more].concat(), EXAMPLE).is_ok());
+        }
     }
 
     #[test]
