@@ -23,14 +23,15 @@ impl<B: Buffer> Node<B> for IcmpError {
     /// The reason stands where the packet's fate will.
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let Fate::Drop(reason) = packet.meta.fate else { return Next::drop(DropReason::Unfinished) };
-        // Who makes packets run out of hops must not keep others from hearing what fits.
-        let [too_long, no_hop, unreachable] = &mut state.icmp_errors;
-        let budget = match reason {
-            DropReason::MtuExceeded => too_long,
-            DropReason::NoRoute | DropReason::NeighbourUnresolved => unreachable,
-            _ => no_hop,
+        let user = packet.meta.key.user();
+        let may_tell = match reason {
+            // It has been asked: of those that go nowhere, only what is to be told of comes here.
+            DropReason::NoRoute | DropReason::NeighbourUnresolved => true,
+            // Who makes packets run out of hops must not keep others from hearing what fits.
+            DropReason::MtuExceeded => state.icmp_errors.too_long.take(user, state.now_ns),
+            _ => state.icmp_errors.no_hop.take(user, state.now_ns),
         };
-        if !budget.take(packet.meta.key.user(), state.now_ns) {
+        if !may_tell {
             return Next::drop(reason);
         }
         answer(state, packet, reason).unwrap_or(Next::drop(reason))

@@ -38,8 +38,10 @@ impl<B: Buffer> Node<B> for IpOutput {
 }
 
 #[cold]
-fn no_route<B: Buffer>(state: &State, packet: &Packet<B>) -> Next {
-    match may_hear(state, &packet.meta) {
+fn no_route<B: Buffer>(state: &mut State, packet: &Packet<B>) -> Next {
+    // Asked here, so that whoever sends many of these costs no more than who is dropped for something else.
+    let (user, now_ns) = (packet.meta.key.user(), state.now_ns);
+    match may_hear(state, &packet.meta) && state.icmp_errors.nowhere.take(user, now_ns) {
         true => Next::End(Fate::Unreachable),
         false => Next::drop(DropReason::NoRoute),
     }

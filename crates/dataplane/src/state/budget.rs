@@ -53,6 +53,24 @@ impl Shared {
     }
 }
 
+/// ICMP errors that may still be sent.
+pub(crate) struct IcmpErrors {
+    /// A packet is too long.
+    pub(crate) too_long: Shared,
+    /// It has no hop left.
+    pub(crate) no_hop: Shared,
+    /// No route leads on, or nobody is there.
+    pub(crate) nowhere: Shared,
+}
+
+impl IcmpErrors {
+    /// So many of each kind.
+    pub(crate) fn new(per_s: u32) -> Self {
+        let [too_long, no_hop, nowhere] = [(); 3].map(|()| Shared::new(per_s));
+        Self { too_long, no_hop, nowhere }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -60,7 +60,7 @@ pub(crate) use account::{Account, Count, Moment, Pace, Rate, Tally};
 pub(crate) use apart::Apart;
 pub(crate) use beyond::Bearing;
 pub(crate) use blocks::FlowLine;
-pub(crate) use budget::{Budget, Shared};
+pub(crate) use budget::{Budget, IcmpErrors};
 pub(crate) use cells::{Cell, Cells, Label, STEPS, told};
 pub(crate) use connections::{Connection, Connections, Upcoming, begins_with_method, request_line};
 pub use content::ContentCounts;
@@ -137,8 +137,7 @@ pub(crate) struct State {
     pub(crate) error_indications: [Budget; 2],
     pub(crate) fragments: Fragments,
     heads: Heads,
-    /// ICMP errors that may still be sent: that a packet is too long, that it has no hop left, and that it goes nowhere.
-    pub(crate) icmp_errors: [Shared; 3],
+    pub(crate) icmp_errors: IcmpErrors,
     /// Those about our own datagrams that may still be listened to.
     told_too_long: Budget,
     /// What the kernel may still have.
@@ -224,7 +223,7 @@ impl State {
             error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
             fragments: Fragments::new(limits.reassembled, config.seed),
             heads: Heads::new(),
-            icmp_errors: [(); 3].map(|()| Shared::new(limits.icmp_errors_per_s)),
+            icmp_errors: IcmpErrors::new(limits.icmp_errors_per_s),
             told_too_long: Budget::new(TOLD_TOO_LONG_PER_S),
             punting,
             events: Vec::with_capacity(EVENTS_MAX),

@@ -91,8 +91,11 @@ impl<P: Port> Worker<P> {
         let Self { held, state, counters, trash, rest, .. } = self;
         for Waiting { buffer, receipt, session, came, .. } in held.late(state.now_ns) {
             forget(state, receipt);
-            if let Some(came) = came.filter(|_| session != SessionIndex::NONE && rest.may_tell()) {
-                let meta = Meta { key: user_key(&buffer), ..came.meta(session) };
+            let key = user_key(&buffer);
+            let has_room = session != SessionIndex::NONE && rest.may_tell();
+            let may_hear = |_: &Came| has_room && state.icmp_errors.nowhere.take(key.user(), state.now_ns);
+            if let Some(came) = came.filter(may_hear) {
+                let meta = Meta { key, ..came.meta(session) };
                 rest.tell(Packet { buffer, meta }, DropReason::NeighbourUnresolved);
                 continue;
             }
