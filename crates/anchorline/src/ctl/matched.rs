@@ -128,7 +128,7 @@ impl Args {
         );
         let has_hello = self.layer.is_none_or(|layer| matches!(layer, Layer::Tls | Layer::Quic));
         ensure!(
-            !(self.ech || !self.alpn.is_empty()) || has_hello,
+            has_hello || !self.ech && self.alpn.is_empty(),
             "only --layer tls and --layer quic have a ClientHello, and --layer {layer} has none; leave --ech and --alpn out"
         );
         Ok(())
