@@ -5,13 +5,14 @@
 //!   acknowledges it; a later SYN with another number begins anew once the server acknowledges that. What its segments are
 //!   together, `stream.rs` says. Where the beginning was not seen, what is said first is the beginning.
 //! * Of UDP: no datagram of the user's with a wrong checksum. Of RTP two packets tell, one soon behind the other, or two of RTCP.
-//! * A stream begins with a request (`request.rs`) or a ClientHello (`hello.rs`).
+//! * A stream begins with a request (`request.rs`), a ClientHello (`hello.rs`), or on port 53 with a lookup (`lookup.rs`).
 //! * What is like nothing that is known ends it, but for datagrams of port 443, and those of QUIC whose client says later what it wants
 //!   (RFC 8999, RFC 9000 6); and so does the server's end of the connection. 64 segments with something in them are looked at, 16 datagrams,
 //!   and 4 KiB of a stream: what stands beyond is passed over.
 
 use super::content::{Layer, Said};
 use super::hello;
+use super::lookup;
 use super::request::{self, Reading};
 use super::stream::Stream;
 use crate::bytes::{checksum, u8_at, u16_at, u32_at};
@@ -95,8 +96,8 @@ impl Inspection {
             return None;
         }
         if std::mem::take(&mut self.is_early) {
-            // Nobody has seen the server take it.
-            self.stream = Stream::default();
+            // Nobody has seen the server take it. Which octets are urgent another segment said.
+            self.stream.shorten(0);
         }
         let first = *self.first.get_or_insert(segment.sequence);
         let ahead = segment.sequence.wrapping_sub(first).cast_signed();
@@ -177,14 +178,12 @@ impl Inspection {
 
     fn read(&self, server_port: u16, is_last: bool) -> Told {
         let prefix = self.stream.read();
-        // A lookup over TCP begins with its length.
-        let may_be_lookup = server_port == DNS && prefix.len() < 2;
         let request = || request::read(prefix, is_last && !prefix.is_empty());
         match hello::read(prefix, is_last).unwrap_or_else(request) {
-            Reading::Said(said) => Some(said),
-            Reading::Other if !may_be_lookup => Some(Said::default()),
-            Reading::More | Reading::Other => is_last.then(Said::default),
+            Reading::Other if server_port == DNS => lookup::begins(prefix),
+            reading => reading,
         }
+        .told(is_last)
     }
 
     fn hear_datagram(&mut self, packet: &UserPacket, server_port: u16) -> Told {

@@ -17,6 +17,17 @@ pub(super) enum Reading {
     Other,
 }
 
+impl Reading {
+    /// What it tells of a flow: `None`, that more is needed; nothing said, where there is no more.
+    pub(super) fn told(self, is_last: bool) -> Option<Said> {
+        match self {
+            Self::Said(said) => Some(said),
+            Self::Other => Some(Said::default()),
+            Self::More => is_last.then(Said::default),
+        }
+    }
+}
+
 /// Reads what there is; `is_last`: of no more. A request says what it asks for once the line of its host is whole, or its head.
 pub(super) fn read(stream: &[u8], is_last: bool) -> Reading {
     let text = behind_empty_lines(stream);

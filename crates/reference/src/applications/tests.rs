@@ -12,11 +12,13 @@ struct Seen {
     said: u32,
     /// The same of TLS.
     of_tls: u32,
+    /// Connections that begin with a lookup.
+    of_lookups: u32,
     later_requests: u32,
     begun_anew: u32,
-    /// Packets that wait, and of those that wait beside a connection that is known.
     /// Lookups and their answers.
     lookups: u32,
+    /// Packets that wait, and of those that wait beside a connection that is known.
     waiting: u32,
     beside: u32,
     for_another: u32,
@@ -30,6 +32,7 @@ impl Seen {
                 *(if known.application.is_some() { &mut self.known[0] } else { &mut self.known[1] }) += 1;
                 self.said += u32::from(known.may_change);
                 self.of_tls += u32::from(known.layer == Some(Layer::Tls));
+                self.of_lookups += u32::from(known.layer == Some(Layer::Dns));
             }
             (Some(was), Some(known)) if was.application != known.application => self.later_requests += 1,
             (Some(_), None) => self.begun_anew += 1,
@@ -67,15 +70,30 @@ fn flows_of_random_worlds_come_to_be_known_in_every_way() {
             }
         }
     }
-    let Seen { known, said, of_tls, later_requests, begun_anew, lookups, waiting, beside, for_another } =
-        seen;
+    let Seen {
+        known,
+        said,
+        of_tls,
+        of_lookups,
+        later_requests,
+        begun_anew,
+        lookups,
+        waiting,
+        beside,
+        for_another,
+    } = seen;
     println!("{seen:?}");
     assert!(
         known[0] > 1_000 && known[1] > 1_000 && said > 100 && of_tls > 50 && later_requests > 5,
         "{seen:?}"
     );
     assert!(
-        begun_anew > 10 && lookups > 500 && waiting > 2_000 && beside > 50 && for_another > 0,
+        begun_anew > 10
+            && lookups > 500
+            && of_lookups > 20
+            && waiting > 2_000
+            && beside > 50
+            && for_another > 0,
         "{seen:?}"
     );
 }
@@ -100,6 +118,24 @@ fn rules_are_written_as_operators_write_them() {
     assert_eq!(rule.to_string(), text);
     let any = ContentRule { id: 1, precedence: 9, ..ContentRule::default() };
     assert_eq!(any.to_string(), "id=1 precedence=9 rating-group=1 any");
+}
+
+/// Over TCP, once it has come whole.
+#[test]
+fn a_connection_may_begin_with_a_lookup() {
+    let query = b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x01a\x07example\0\0\x1c\0\x01";
+    let stream = [&[0, query.len() as u8][..], query].concat();
+    for end in 0..stream.len() {
+        assert_eq!(lookup::begins(&stream[..end]), request::Reading::More, "{end}");
+    }
+    let said = lookup::begins(&stream).told(false).unwrap();
+    assert_eq!((said.host.as_deref(), said.layer), (Some("a.example"), Some(Layer::Dns)));
+    // Too short, too long, an answer, two questions.
+    for (at, octet) in [(1, 16), (0, 9), (4, 0x81), (7, 2)] {
+        let mut other = stream.clone();
+        other[at] = octet;
+        assert_eq!(lookup::begins(&other), request::Reading::Other, "{at}");
+    }
 }
 
 /// The line of the host has to be whole, or the head.

@@ -47,6 +47,8 @@ pub(super) enum Subject {
     Words,
     /// Over TCP: the user speaks TLS, and begins with this one of all ClientHellos.
     Hello(u64),
+    /// Over TCP: a name is asked for.
+    Question,
     /// Over UDP: a name.
     Lookup,
     /// Over UDP: calls.
@@ -151,7 +153,8 @@ fn speaking(world: &World, random: &mut Random, flow: &FlowDescription, aim: Aim
     let remote = pick(random, [80, 80, 80, 80, 80, 443, 443, 443, 443, 53]);
     let destination_port = if flow.remote.ports.is_empty() { remote } else { aim.destination_port };
     let hello = hello(world, random, (aim.destination, destination_port));
-    let of = hello.map_or(Subject::Words, Subject::Hello);
+    let asks = destination_port == 53 && chance(random, 500);
+    let of = hello.map_or(if asks { Subject::Question } else { Subject::Words }, Subject::Hello);
     Aim {
         protocol: TCP,
         speaks: Some(Speech { from: Direction::Uplink, of }),

@@ -3,8 +3,8 @@
 use super::aim::{Speech, Subject};
 use super::environment::server;
 use super::filters::CLASSES;
-use super::hello;
 use super::random::{Random, chance, maybe, pick, pick_of};
+use super::{hello, lookup};
 use crate::applications::pseudo;
 use crate::bytes::{checksum, put};
 use crate::ip::{ESP, ICMP, ICMPV6, SCTP, TCP, UDP, UserPacket};
@@ -157,6 +157,7 @@ fn of_user(random: &mut Random, (of, server_port): (Subject, u16)) -> Said {
     let flags = if chance(random, 30) { pick(random, [0x04, 0x14, 0x12, 0x08, 0x06]) } else { flags };
     let pieces = match of {
         Subject::Hello(number) => hello::pieces(random, number, server_port == DNS),
+        Subject::Question => question(random),
         _ => words(random),
     };
     let begin = FIRST_OF_USER + 1;
@@ -197,7 +198,18 @@ impl Pieces {
 }
 
 fn words(random: &mut Random) -> Pieces {
-    let text = pick_of(random, &WORDS).copied().unwrap_or_default().as_bytes();
+    pieces_of(pick_of(random, &WORDS).copied().unwrap_or_default().as_bytes())
+}
+
+/// A lookup behind its length, which is not always right.
+fn question(random: &mut Random) -> Pieces {
+    let message = lookup::message(random, Direction::Uplink);
+    let wrong = maybe(random, 100, |random| pick(random, [0, 16, 17, 300, 2_049]));
+    let length = wrong.unwrap_or(message.len() as u16);
+    pieces_of(&[&length.to_be_bytes()[..], &message].concat())
+}
+
+fn pieces_of(text: &[u8]) -> Pieces {
     let (front, back) = text.split_at_checked(CUT).unwrap_or((text, &[]));
     Pieces { all: text.to_vec(), front: front.to_vec(), later: (CUT as i32, back.to_vec()) }
 }
