@@ -25,6 +25,7 @@ use crate::content::ContentRules;
 use crate::counters::Counters;
 use crate::explain::Explain;
 use crate::install::installation;
+use crate::lasting::Legacy;
 use crate::own_limit;
 use crate::punt::Punts;
 use crate::state::{Key, Loading, Memory, Refusal, Removal};
@@ -94,6 +95,8 @@ pub struct Engine {
     interims: Interims,
     /// Of the last look at what workers reported.
     now_ms: u64,
+    /// What a former life knew of connections of sessions that are not in force yet.
+    legacy: Option<Legacy>,
     /// That a worker has room for.
     connections: usize,
     /// Where ports give the kernel what is not spoken here.
@@ -125,6 +128,7 @@ impl Engine {
             interims: Interims::default(),
             now_ms: 0,
             connections: config.limits.connections,
+            legacy: None,
             punts,
             content: None,
             loads: Rounds::new(),
@@ -161,6 +165,7 @@ impl Engine {
                 self.list_peers(None);
                 self.order_all(|| Order::AllMacs);
                 self.order_all(|| Order::NoMoreSessions);
+                self.legacy = None;
                 Some(Notice::Resynced { swept: self.sweep() })
             }
             Command::Put(desired) => self.put(desired),
@@ -231,6 +236,11 @@ impl Engine {
         });
     }
 
+    /// A former life of the engine has left this: sessions that come back go on with it, until all that there are have come.
+    pub fn inherit(&mut self, legacy: Legacy) {
+        self.legacy = Some(legacy);
+    }
+
     /// The content rules ordered last.
     pub fn content(&self) -> Option<Arc<ContentRules>> {
         self.content.clone()
@@ -263,11 +273,11 @@ impl Engine {
         if let Some(mbr) = self.session_mbr {
             own_limit::hold(Arc::make_mut(&mut desired.rules), mbr);
         }
-        let installation = match installation((&self.ports, &self.policies), desired, usize::from(known.urrs))
-        {
-            Ok(installation) => installation,
-            Err(error) => return refused(RefusalCause::Unfit, error.to_string()),
-        };
+        let mut installation =
+            match installation((&self.ports, &self.policies), desired, usize::from(known.urrs)) {
+                Ok(installation) => installation,
+                Err(error) => return refused(RefusalCause::Unfit, error.to_string()),
+            };
         let bytes = installation.heap_bytes();
         if let Err(refusal) = self.heaps.admits(session, bytes) {
             return refused(refusal.cause(), refusal.to_string());
@@ -279,6 +289,10 @@ impl Engine {
             Ok(owner) => owner,
             Err(refusal) => return refused(refusal.cause(), refusal.to_string()),
         };
+        if is_new && let Some(legacy) = &mut self.legacy {
+            let inherited = legacy.take(session, installation.keys());
+            inherited.into_iter().for_each(|inherited| installation.inherit(inherited));
+        }
         self.heaps.order(session, bytes);
         // Until the new revision is in force, the old one's have to be reckoned with.
         let urrs = known.urrs.max(urrs as u16);

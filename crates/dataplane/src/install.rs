@@ -69,6 +69,7 @@ pub(crate) fn installation(
             false => Unwanted::KeptBy(desired.buffering_over.into()),
         },
         removed: Vec::<UsageCounts>::with_capacity(urrs),
+        inherited: None,
         seid: desired.session,
         revision: desired.revision,
         session: Some(session),

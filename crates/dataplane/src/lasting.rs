@@ -1,37 +1,68 @@
-//! What was counted outlives the process: cells of accounts, and whose they are, lie in a file of a file system in memory. A process
-//! that is killed leaves it as it was at that moment, and the next one tells the control plane.
+//! What was counted outlives the process, and so does what is known of connections that nobody else knows: both lie in a file of a file
+//! system in memory. A process that is killed leaves it as it was at that moment, and the next one tells the control plane of the counts
+//! and goes on with the connections.
 //!
 //! | part of the file | what it holds |
 //! |---|---|
 //! | [`Header`] | which life of the engine it is of, and how the rest is laid out |
-//! | a section for each worker | its cells, then whose their counts are ([`Label`]) |
+//! | a section for each worker | a table for each [`Part`] |
 //!
 //! The file is locked as long as the process lives: that of one that is dead can be locked.
 
 mod former;
+mod legacy;
 mod table;
 
 use crate::config::Limits;
-use crate::state::{Cell, Label, cells};
+use crate::state::{Cell, Label, Redirection, Shift, cells, connection_places, mix, redirection_places};
 use crate::steering::Crew;
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::statvfs::fstatvfs;
 use nix::time::ClockId;
+use nix::unistd::{Whence, lseek};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 pub use former::Former;
+pub(crate) use legacy::Inherited;
+pub use legacy::Legacy;
 pub(crate) use table::Table;
 
 /// Sections and tables begin with a huge page.
 const ALIGN: u64 = 2 << 20;
 /// Whose it is, and how it is laid out: the last octet changes with that, beside the sizes that [`Header`] says.
-const MAGIC: u64 = u64::from_le_bytes(*b"anchor\0\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"anchor\0\x02");
 /// Files have the names of their node and of the life that counts in them, and this.
 const SUFFIX: &str = ".counts";
+
+/// The tables of a section, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// What is counted...
+    Cells,
+    /// ... and whose it is.
+    Labels,
+    /// Flows that are sent to other addresses.
+    Redirections,
+    /// Connections whose numbers differ on both sides.
+    Shifts,
+}
+
+const PARTS: usize = 4;
+/// Those of what has been told once the control plane has heard of it.
+const COUNTS: [Part; 2] = [Part::Cells, Part::Labels];
+/// Bytes of an entry, by [`Part`].
+const ENTRY_BYTES: [u64; PARTS] = [
+    size_of::<Cell>() as u64,
+    size_of::<Label>() as u64,
+    size_of::<Redirection>() as u64,
+    size_of::<Shift>() as u64,
+];
 
 /// First in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -42,10 +73,9 @@ struct Header {
     /// When the clock of this life began, on the machine's ([`monotonic_ns`]).
     zero_ns: u64,
     workers: u64,
-    /// Of each worker, at most.
-    cells: u64,
-    cell_bytes: u64,
-    label_bytes: u64,
+    /// Of each worker, at most, by [`Part`].
+    entries: [u64; PARTS],
+    entry_bytes: [u64; PARTS],
 }
 
 /// The file of this life of the engine. It is left behind unless it is [forgotten](Lasting::forget).
@@ -68,7 +98,8 @@ impl Eq for Lasting {}
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     file: Arc<Lasting>,
-    worker: usize,
+    header: Header,
+    worker: u64,
 }
 
 /// Where a table lies.
@@ -89,33 +120,51 @@ fn monotonic_ns() -> io::Result<u64> {
 }
 
 impl Header {
-    const fn of((epoch, zero_ns): (u64, u64), workers: usize, cells: usize) -> Self {
-        Self {
-            magic: MAGIC,
-            epoch,
-            zero_ns,
-            workers: workers as u64,
-            cells: cells as u64,
-            cell_bytes: size_of::<Cell>() as u64,
-            label_bytes: size_of::<Label>() as u64,
+    /// Of so many workers, each with these limits.
+    fn of((epoch, zero_ns): (u64, u64), workers: usize, own: &Limits) -> Self {
+        let cells = cells(own.sessions, own.pdrs);
+        let (redirections, shifts) =
+            (redirection_places(own.redirections), connection_places(own.connections));
+        let entries = [cells, cells, redirections, shifts].map(|entries| entries as u64);
+        Self { magic: MAGIC, epoch, zero_ns, workers: workers as u64, entries, entry_bytes: ENTRY_BYTES }
+    }
+
+    /// That of a file; all zero where it has none yet.
+    fn read(file: &File) -> io::Result<Self> {
+        let mut header = Self::new_zeroed();
+        if file.metadata()?.len() > 0 {
+            file.read_exact_at(header.as_mut_bytes(), 0)?;
         }
+        Ok(header)
     }
 
     /// Whether this program lays it out so.
-    const fn is_ours(&self) -> bool {
-        let ours = Self::of((0, 0), 0, 0);
-        self.magic == ours.magic && self.cell_bytes == ours.cell_bytes && self.label_bytes == ours.label_bytes
+    fn is_ours(&self) -> bool {
+        (self.magic, self.entry_bytes) == (MAGIC, ENTRY_BYTES)
     }
 
-    /// Where a worker's cells begin, and where it says whose their counts are.
-    const fn section(&self, worker: u64) -> [u64; 2] {
-        let cells = aligned(self.cells * self.cell_bytes);
-        let start = ALIGN + worker * (cells + aligned(self.cells * self.label_bytes));
-        [start, start + cells]
+    /// Entries of a part, and bytes of one.
+    const fn shape(&self, part: Part) -> (u64, u64) {
+        (self.entries[part as usize], self.entry_bytes[part as usize])
     }
 
-    const fn bytes(&self) -> u64 {
-        self.section(self.workers)[0]
+    fn section_bytes(&self) -> u64 {
+        self.parts_bytes(PARTS)
+    }
+
+    /// Of the first so many parts of a section.
+    fn parts_bytes(&self, count: usize) -> u64 {
+        let shapes = self.entries.iter().zip(self.entry_bytes).take(count);
+        shapes.map(|(entries, bytes)| aligned(entries * bytes)).sum()
+    }
+
+    /// Where a worker's part begins.
+    fn place(&self, worker: u64, part: Part) -> u64 {
+        ALIGN + worker * self.section_bytes() + self.parts_bytes(part as usize)
+    }
+
+    fn bytes(&self) -> u64 {
+        ALIGN + self.workers * self.section_bytes()
     }
 }
 
@@ -140,12 +189,31 @@ impl Lasting {
         &self.path
     }
 
-    /// All that was counted has been told: nobody needs it once this process is gone.
+    /// Nobody needs it once this process is gone.
     ///
     /// # Errors
     /// The system's.
     pub fn forget(&self) -> io::Result<()> {
         fs::remove_file(&self.path)
+    }
+
+    /// All that was counted has been told, and workers have ended: what is left is what the next life goes on with, if there is anything.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn forget_counts(&self) -> io::Result<()> {
+        let header = Header::read(&self.file)?;
+        if !header.is_ours() || Legacy::read(&self.file, &header)?.is_empty() {
+            return self.forget();
+        }
+        let places =
+            (0..header.workers).flat_map(|worker| COUNTS.map(|part| (header.place(worker, part), part)));
+        for (at, part) in places {
+            let (entries, bytes) = header.shape(part);
+            let punches = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+            fallocate(&self.file, punches, at as i64, (entries * bytes) as i64)?;
+        }
+        Ok(())
     }
 
     /// Whether there is the room for what the workers of a crew may count, and the kernel lets it be taken.
@@ -154,7 +222,7 @@ impl Lasting {
     /// The system's, as of kernels before 5.14; [`io::ErrorKind::StorageFull`] where there is not.
     pub fn has_room_for(&self, crew: &Crew, limits: &Limits) -> io::Result<()> {
         let own = crew.share(limits);
-        self.has_room(&Header::of((0, 0), crew.workers, cells(own.sessions, own.pdrs)))?;
+        self.has_room(&Header::of((0, 0), crew.workers, &own))?;
         self.file.set_len(ALIGN)?;
         table::try_taking(&self.file)
     }
@@ -167,23 +235,44 @@ impl Lasting {
         }
     }
 
-    /// Makes sections for so many workers, of so many cells each at most.
+    /// Makes sections for so many workers, each with these limits.
     ///
     /// # Errors
     /// The system's; [`io::ErrorKind::StorageFull`] where the folder has not the room for all of them.
-    pub(crate) fn lay_out(self: &Arc<Self>, workers: usize, cells: usize) -> io::Result<Vec<Section>> {
-        let header = Header::of((self.epoch, monotonic_ns()?), workers, cells);
+    pub(crate) fn lay_out(self: &Arc<Self>, workers: usize, own: &Limits) -> io::Result<Vec<Section>> {
+        let header = Header::of((self.epoch, monotonic_ns()?), workers, own);
         self.has_room(&header)?;
         self.file.set_len(header.bytes())?;
         self.file.write_all_at(header.as_bytes(), 0)?;
-        Ok((0..workers).map(|worker| Section { file: Arc::clone(self), worker }).collect())
+        Ok((0..header.workers).map(|worker| Section { file: Arc::clone(self), header, worker }).collect())
     }
 }
 
 impl Section {
-    /// Where tables of so many cells and as many labels lie.
-    pub(crate) fn places(&self, cells: usize) -> [Place; 2] {
-        let header = Header::of((0, 0), 0, cells);
-        header.section(self.worker as u64).map(|at| Place { file: Arc::clone(&self.file), at })
+    /// Where a table lies, which has as many entries at most as the limits say.
+    pub(crate) fn place(&self, part: Part) -> Place {
+        Place { file: Arc::clone(&self.file), at: self.header.place(self.worker, part) }
     }
 }
+
+/// The first place from one on, before another, where anything may be written: what never was is a hole in the file.
+fn written(file: &File, (from, end): (u64, u64)) -> io::Result<Option<u64>> {
+    if from >= end {
+        return Ok(None);
+    }
+    match lseek(file, from as i64, Whence::SeekData) {
+        Ok(found) => Ok(Some(found as u64).filter(|found| *found < end)),
+        Err(Errno::ENXIO) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What an entry says of itself, to be written behind all else: of one that was not written whole it says something else. Of a multiple of
+/// eight octets.
+pub(crate) fn seal(octets: &[u8]) -> u32 {
+    let words = octets.chunks_exact(8).filter_map(<[u8]>::first_chunk).map(|word| u64::from_le_bytes(*word));
+    (words.fold(MAGIC, |seal, word| mix(seal ^ word, SEAL)) >> 32) as u32
+}
+
+/// An odd number without a pattern.
+const SEAL: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -280,7 +280,7 @@ fn enrichment(lab: &Lab) -> Result<()> {
 /// More than a window takes.
 const BODY: usize = 300_000;
 
-fn sum(bytes: &[u8]) -> u64 {
+pub(crate) fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum: u64, octet| sum.wrapping_mul(31).wrapping_add(u64::from(*octet)))
 }
 

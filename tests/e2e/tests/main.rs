@@ -10,6 +10,7 @@ mod ethernet;
 mod events;
 mod farewell;
 mod gateways;
+mod inherited;
 mod laboratory;
 mod messages;
 mod observe;
@@ -58,6 +59,7 @@ fn main() -> Result<ExitCode> {
         steering::TESTS,
         charging::TESTS,
         farewell::TESTS,
+        inherited::TESTS,
         content::TESTS,
         requests::TESTS,
         programs::TESTS,

@@ -1,6 +1,7 @@
-//! Where this life of the data plane counts, so that the next one can tell what it has counted, and what those before it have left.
+//! Where this life of the data plane counts, and notes what it knows of connections, so that the next one can tell the one and go on
+//! with the other; and what those before it have left.
 
-use dataplane::{Crew, Former, Lasting, Limits};
+use dataplane::{Crew, Former, Lasting, Legacy, Limits};
 use dplink::UsageCounts;
 use host::{MemoryFolder, Root};
 use rules::Seid;
@@ -21,13 +22,14 @@ type Counts = Vec<(Seid, UsageCounts)>;
 pub(super) struct Lives {
     own: Option<Arc<Lasting>>,
     former: Option<Former>,
+    legacy: Legacy,
 }
 
 impl Lives {
     /// Looks for what former lives of the node have left, and makes a place for this one's counts: the first that has the room.
     pub(super) fn find(run_dir: &Path, epoch: u64, (crew, limits): (&Crew, &Limits)) -> Self {
         let places = places(run_dir);
-        let former = former(&places);
+        let (former, legacy) = former(&places);
         let create = |(folder, node): &(PathBuf, String)| {
             ask_for_huge_pages(folder);
             let own = Lasting::create(folder, node, epoch)
@@ -51,7 +53,12 @@ impl Lives {
                 if reasons.is_empty() { "" } else { ": " }
             );
         }
-        Self { own: found.map(Arc::new), former }
+        Self { own: found.map(Arc::new), former, legacy }
+    }
+
+    /// What the last life knew of connections; nothing, once it was asked for.
+    pub(super) fn legacy(&mut self) -> Legacy {
+        std::mem::take(&mut self.legacy)
     }
 
     /// Where this life counts.
@@ -95,10 +102,10 @@ impl Lives {
         forget(former);
     }
 
-    /// This life is over. Where it was told, nothing is left of it; else where it is.
+    /// This life is over. Where it was told, only what it knew of connections is left, if it did of any; else where its counts are.
     pub(super) fn end(&self, is_told: bool) -> Option<&Path> {
         let own = self.own.as_deref()?;
-        if is_told && let Err(error) = own.forget() {
+        if is_told && let Err(error) = own.forget_counts() {
             tracing::warn!("{} is left behind: {error}", own.path().display());
         }
         Some(own.path())
@@ -106,28 +113,38 @@ impl Lives {
 }
 
 /// The last that has counted anything. There is no other, as each is told before the next has sessions; if one was overlooked then, what
-/// it counted can be added to nothing any more.
-fn former(places: &[(PathBuf, String)]) -> Option<Former> {
+/// it counted can be added to nothing any more. And what the last of all knew of connections.
+fn former(places: &[(PathBuf, String)]) -> (Option<Former>, Legacy) {
     let unread = |path: &Path, error: io::Error| {
         let path = path.display();
         tracing::warn!(
             "what an earlier data plane has counted cannot be read from {path}: {error}; remove it if nobody else can"
         );
     };
-    let mut all = vec![];
-    for mut former in places.iter().flat_map(|(folder, node)| Former::all(folder, node, unread)) {
+    let found = places.iter().flat_map(|(folder, node)| Former::all(folder, node, unread));
+    let mut all: Vec<Former> = found.collect();
+    all.sort_by_key(Former::written);
+    let legacy = all.last().map(legacy).unwrap_or_default();
+    let mut counted = vec![];
+    for mut former in all {
         match former.has_counted() {
             Ok(false) => forget(former),
-            _ => all.push(former),
+            _ => counted.push(former),
         }
     }
-    all.sort_by_key(Former::written);
-    let last = all.pop();
-    for former in all {
+    let last = counted.pop();
+    for former in counted {
         tracing::warn!("what {} holds was told too late, and is lost", former.path().display());
         forget(former);
     }
-    last
+    (last, legacy)
+}
+
+fn legacy(former: &Former) -> Legacy {
+    former.legacy().unwrap_or_else(|error| {
+        tracing::warn!("what {} holds of connections cannot be read: {error}", former.path().display());
+        Legacy::default()
+    })
 }
 
 fn forget(former: Former) {

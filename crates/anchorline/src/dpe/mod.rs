@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let opened = ports::open(eal, &settings.dpe, &placement).map_err(exit::unusable)?;
     let taps = taps::Tap::open_all(&opened.configs).map_err(exit::unusable)?;
     let (epoch, limits) = (rand::random(), limits(&settings));
-    let lives = lives::Lives::find(&settings.run_dir, epoch, (&opened.crew, &limits));
+    let mut lives = lives::Lives::find(&settings.run_dir, epoch, (&opened.crew, &limits));
     let config = Config {
         ports: opened.configs,
         routes: settings.dpe.routes.clone(),
@@ -73,13 +73,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         seed: rand::random(),
         lasting: lives.own(),
     };
-    let (engine, workers) = {
+    let (mut engine, workers) = {
         let mut beside = numa::Beside::default();
         let clock: dataplane::Clock = dpdk::tsc;
         let before = |worker| beside.worker(&placement, worker);
         dataplane::connect_placed(&config, &opened.crew, opened.ports, (clock, before))
             .map_err(exit::unusable)?
     };
+    engine.inherit(lives.legacy());
     let workers = worker::Running::start(eal, workers, &settings)?;
     // After their threads have been started, who would inherit it.
     let _beside = numa::Beside::all_workers(&placement);

@@ -1,17 +1,17 @@
 //! What a life of the engine that is over has counted and left behind.
 
-use super::{Header, SUFFIX};
+use super::{Header, Legacy, Part, SUFFIX, written};
 use crate::state::{Cell, Label, told};
 use dplink::UsageCounts;
 use nix::fcntl::OFlag;
-use nix::unistd::{Whence, geteuid, lseek};
+use nix::unistd::geteuid;
 use rules::Seid;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use zerocopy::{FromZeros, IntoBytes};
+use zerocopy::IntoBytes;
 
 /// Cells that are read at once.
 const PORTION: u64 = 1_024;
@@ -61,10 +61,7 @@ impl Former {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let mut header = Header::new_zeroed();
-        if about.len() > 0 {
-            file.read_exact_at(header.as_mut_bytes(), 0)?;
-        }
+        let header = Header::read(&file)?;
         if header.magic == 0 {
             return fs::remove_file(path).map(|()| None);
         }
@@ -114,6 +111,14 @@ impl Former {
         Ok(false)
     }
 
+    /// What it knew of connections.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn legacy(&self) -> io::Result<Legacy> {
+        Legacy::read(&self.file, &self.header)
+    }
+
     /// From the beginning again.
     pub const fn rewind(&mut self) {
         self.next = (0, 0);
@@ -130,16 +135,18 @@ impl Former {
         if worker >= self.header.workers {
             return Ok(None);
         }
-        let [cells_at, labels_at] = self.header.section(worker);
+        let [cells_at, labels_at] = [Part::Cells, Part::Labels].map(|part| self.header.place(worker, part));
+        let ((_, cell_bytes), (entries, label_bytes)) =
+            (self.header.shape(Part::Cells), self.header.shape(Part::Labels));
         let Some(cell) = self.written_from(labels_at, cell)? else {
             self.next = (worker + 1, 0);
             return Ok(Some(vec![]));
         };
-        let length = PORTION.min(self.header.cells - cell) as usize;
+        let length = PORTION.min(entries - cell) as usize;
         let mut labels = vec![Label::default(); length];
-        self.file.read_exact_at(labels.as_mut_bytes(), labels_at + cell * self.header.label_bytes)?;
+        self.file.read_exact_at(labels.as_mut_bytes(), labels_at + cell * label_bytes)?;
         let mut cells = vec![0; length * size_of::<Cell>()];
-        self.file.read_exact_at(&mut cells, cells_at + cell * self.header.cell_bytes)?;
+        self.file.read_exact_at(&mut cells, cells_at + cell * cell_bytes)?;
         self.next = (worker, cell + length as u64);
         let cells = cells.chunks_exact(size_of::<Cell>());
         let told = labels.iter().zip(cells).filter_map(|(label, cell)| told(label, cell, now_ns));
@@ -149,19 +156,11 @@ impl Former {
         Ok(Some(told.map(with_first).collect()))
     }
 
-    /// The first cell from there on that may have a label: what was never written is a hole in the file.
+    /// The first cell from there on that may have a label.
     fn written_from(&self, labels_at: u64, cell: u64) -> io::Result<Option<u64>> {
-        let offset = labels_at + cell * self.header.label_bytes;
-        let end = labels_at + self.header.cells * self.header.label_bytes;
-        if offset >= end {
-            return Ok(None);
-        }
-        match lseek(&self.file, offset as i64, Whence::SeekData) {
-            Ok(found) if (found as u64) < end => {
-                Ok(Some((found as u64).saturating_sub(labels_at) / self.header.label_bytes))
-            }
-            Ok(_) | Err(nix::errno::Errno::ENXIO) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let (entries, label_bytes) = self.header.shape(Part::Labels);
+        let ends = (labels_at + cell * label_bytes, labels_at + entries * label_bytes);
+        let found = written(&self.file, ends)?;
+        Ok(found.map(|found| found.saturating_sub(labels_at) / label_bytes))
     }
 }

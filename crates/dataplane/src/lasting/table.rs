@@ -115,13 +115,14 @@ impl<T: Copy> DerefMut for Table<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Lasting, Section};
+    use super::super::{Lasting, Part, Section};
     use super::*;
+    use crate::config::Limits;
     use std::sync::Arc;
 
     fn section(folder: &tempfile::TempDir) -> Section {
         let lasting = Arc::new(Lasting::create(folder.path(), "node", 7).unwrap());
-        lasting.lay_out(1, 1 << 17).unwrap().remove(0)
+        lasting.lay_out(1, &Limits { sessions: 1 << 17, ..Limits::default() }).unwrap().remove(0)
     }
 
     fn grows_in_place(mut table: Table<u64>) {
@@ -146,7 +147,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn one_in_a_file_grows_in_place() {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-        let [cells, _] = section(&folder).places(1 << 17);
+        let cells = section(&folder).place(Part::Cells);
         grows_in_place(Table::new(1 << 17, Some(cells)).unwrap());
     }
 }

@@ -247,6 +247,8 @@ fn to_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) ->
             let _ = edges.try_push((place, connection.to_user(u32::from_be_bytes(*number))));
         }
     }
-    connection.acknowledge(seen.acknowledgement);
+    if connection.acknowledge(seen.acknowledgement) {
+        state.connections.write_down((&key, hash));
+    }
     edges.into_iter().try_for_each(|(place, number)| change(segment, place, number))
 }

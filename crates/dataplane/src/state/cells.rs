@@ -9,7 +9,7 @@ use super::runs::Runs;
 use super::session::{Session, SessionIndex};
 use super::step::{HotStep, StepIndex};
 use super::usage::counted;
-use crate::lasting::{Section, Table};
+use crate::lasting::{Part, Section, Table};
 use dplink::UsageCounts;
 use rules::{Direction, Seid, UrrId};
 use std::mem::offset_of;
@@ -123,9 +123,10 @@ impl Cells {
 
     /// `limit` of them, of which the first `ready` take their memory now; in a section of a file if there is one.
     pub(crate) fn new(limit: usize, ready: usize, section: Option<&Section>) -> Result<Self, NoMemory> {
-        let [cells, labels] = section.map(|section| section.places(limit).map(Some)).unwrap_or_default();
-        let (cells, labels, owners) =
-            (Table::new(limit, cells)?, Table::new(limit, labels)?, memory::reserved(limit)?);
+        let place = |part| section.map(|section| section.place(part));
+        let (cells, labels) =
+            (Table::new(limit, place(Part::Cells))?, Table::new(limit, place(Part::Labels))?);
+        let owners = memory::reserved(limit)?;
         let lists =
             Lists::new_vec_zeroed(limit * STEPS).map_err(|_| NoMemory { bytes: limit * Self::LIST_BYTES })?;
         let mut all = Self { cells, labels, owners, lists, runs: Runs::new(limit), used: 0, long: 0 };

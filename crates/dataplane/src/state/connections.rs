@@ -8,16 +8,21 @@
 //! of those that may be forgotten, one of whoever has most places goes first.
 
 mod head;
+mod shift;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use head::{Upcoming, begins_with_method, request_line};
+pub(crate) use shift::Shift;
 
+use super::NoMemory;
 use super::ends::Ends;
 use super::flow_key::FlowKey;
 use super::table::Table;
+use crate::lasting::{Part, Section};
 use packet::tcp::flag;
 use rules::Direction;
+use shift::Shifts;
 use std::sync::Arc;
 
 /// Connections looked at for one that gives way.
@@ -141,14 +146,16 @@ impl Connection {
         }
     }
 
-    /// The server acknowledges this number, of its own.
-    pub(crate) fn acknowledge(&mut self, acknowledged: u32) {
+    /// The server acknowledges this number, of its own; whether an insertion is no longer open by that.
+    pub(crate) fn acknowledge(&mut self, acknowledged: u32) -> bool {
         let plain = acknowledged.wrapping_sub(self.base);
         let length = self.text_length();
-        if self.open.is_some_and(|at| !is_before(plain, at.wrapping_add(length))) {
+        let closes = self.open.is_some_and(|at| !is_before(plain, at.wrapping_add(length)));
+        if closes {
             self.base = self.base.wrapping_add(length);
             self.open = None;
         }
+        closes
     }
 
     /// It has had a segment of the user's, perhaps the last, which acknowledges so much.
@@ -189,9 +196,16 @@ struct Share {
     kept: u32,
 }
 
+/// Places for `limit` connections: one at least.
+pub(crate) fn connection_places(limit: usize) -> usize {
+    limit.max(1)
+}
+
 /// Those of a worker, in memory of fixed size.
 pub(crate) struct Connections {
     all: Box<[Connection]>,
+    /// Of those that have had a field, what outlives the process, if anything does.
+    shifts: Option<Shifts>,
     /// From hashes of flows.
     by_flow: Table,
     /// By user; as many as a power of two.
@@ -204,18 +218,21 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Room for `limit` connections, one at least.
-    pub(crate) fn new(limit: usize) -> Self {
-        let limit = limit.max(1);
+    /// Room for `limit` connections; what outlives the process in a section of a file, if there is one.
+    pub(crate) fn new(limit: usize, section: Option<&Section>) -> Result<Self, NoMemory> {
+        let limit = connection_places(limit);
         let users = (limit * COUNTS_PER_PLACE).next_power_of_two();
-        Self {
+        Ok(Self {
             all: vec![Connection::NONE; limit].into(),
+            shifts: section
+                .map(|section| Shifts::new(limit, Some(section.place(Part::Shifts))))
+                .transpose()?,
             by_flow: Table::new(limit),
             shares: vec![Share::default(); users].into(),
             known: 0,
             next: 0,
             swept: 0,
-        }
+        })
     }
 
     /// Where a flow's user is counted.
@@ -240,10 +257,24 @@ impl Connections {
 
     /// A connection has had a field: it is its user's until it is over.
     pub(crate) fn keep(&mut self, (key, hash): (&FlowKey, u64)) {
-        let Some(connection) = self.get((key, hash)).filter(|connection| !connection.is_kept) else { return };
-        connection.is_kept = true;
-        if let Some(share) = self.share_mut(key) {
+        let Some(connection) = self.get((key, hash)) else { return };
+        let is_first = !std::mem::replace(&mut connection.is_kept, true);
+        if is_first && let Some(share) = self.share_mut(key) {
             share.kept += 1;
+        }
+        self.write_down((key, hash));
+    }
+
+    /// How far numbers of a connection are apart has changed.
+    pub(crate) fn write_down(&mut self, (key, hash): (&FlowKey, u64)) {
+        let Some(place) = self.by_flow.get(hash).map(|place| place as usize) else { return };
+        let connection = self.all.get(place).filter(|connection| connection.key == *key);
+        if let Some((connection, shifts)) = connection.zip(self.shifts.as_mut())
+            // Memory is taken as it is needed; without it, this one dies with the process.
+            && (place < shifts.len() || shifts.grow(place + 1, Shift::NONE))
+            && let Some(shift) = shifts.get_mut(place)
+        {
+            *shift = Shift::of(connection);
         }
     }
 
@@ -252,11 +283,14 @@ impl Connections {
         let Some(slot) = self.all.get_mut(place) else { return };
         let inserted = self.by_flow.insert(connection.hash, place as u32);
         debug_assert!(inserted.is_ok(), "there are as many places as names");
-        let (key, kept) = (connection.key, u32::from(connection.is_kept));
+        let (key, hash, is_kept) = (connection.key, connection.hash, connection.is_kept);
         *slot = connection;
         self.known += 1;
         if let Some(share) = self.share_mut(&key) {
-            (share.places, share.kept) = (share.places + 1, share.kept + kept);
+            (share.places, share.kept) = (share.places + 1, share.kept + u32::from(is_kept));
+        }
+        if is_kept {
+            self.write_down((&key, hash));
         }
     }
 
@@ -272,6 +306,8 @@ impl Connections {
             share.places = share.places.saturating_sub(1);
             share.kept = share.kept.saturating_sub(taken.is_kept.into());
         }
+        let shift = self.shifts.as_mut().filter(|_| taken.is_kept).and_then(|shifts| shifts.get_mut(place));
+        shift.into_iter().for_each(|shift| *shift = Shift::NONE);
         Some(taken)
     }
 
@@ -352,6 +388,12 @@ impl Connections {
         if let Some(place) = (0..rounds).find_map(|_| self.make_room(now_ns)) {
             self.put(place, connection);
         }
+    }
+
+    /// Takes in one that a former life of the engine knew, by other hashes and another clock.
+    pub(super) fn inherit(&mut self, connection: Connection, hash: impl Fn(&FlowKey) -> u64, now_ns: u64) {
+        let hash = hash(&connection.key);
+        self.adopt(Connection { hash, seen_ns: now_ns, ..connection }, now_ns);
     }
 
     /// A free place; else, of some connections that may be forgotten, that of one whose user has most.

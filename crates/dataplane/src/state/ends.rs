@@ -3,8 +3,10 @@
 
 use packet::tcp::flag;
 use rules::Direction;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(transparent)]
 pub(crate) struct Ends(u8);
 
 impl Ends {

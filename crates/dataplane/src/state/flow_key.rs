@@ -101,7 +101,7 @@ impl FlowKey {
 
     /// What tells the flow from others of its session: nothing of where that is, or of what network, both of which may change.
     pub(crate) const fn of_session(mut self, session: SessionIndex) -> Self {
-        if self.words[4] & BETWEEN != 0 {
+        if self.is_between() {
             self.words[3] ^= session.0 as u64;
         }
         self.words[4] &= !(BETWEEN | 0xffff << INSTANCE_SHIFT);
@@ -112,7 +112,7 @@ impl FlowKey {
     pub(crate) fn beside(self, other: &Self, session: SessionIndex) -> Self {
         let mut key = self;
         key.words[4] |= other.words[4] & 0xffff << INSTANCE_SHIFT;
-        if other.words[4] & BETWEEN == 0 { key } else { key.between(session) }
+        if other.is_between() { key.between(session) } else { key }
     }
 
     /// The same flow with another far end, of the same IP version.
@@ -179,6 +179,11 @@ impl FlowKey {
         (is_known && spi != 0).then_some(spi)
     }
 
+    /// Whether it is of a session between tunnels of this node, whose place is in the key.
+    pub(super) const fn is_between(&self) -> bool {
+        self.words[4] & BETWEEN != 0
+    }
+
     /// Whether it is a connection over TCP.
     pub(super) const fn is_of_tcp(&self) -> bool {
         self.words[4] & 0xff == TCP as u64
@@ -203,7 +208,7 @@ impl FlowKey {
         (self.user(), self.is_ipv6())
     }
 
-    const fn is_ipv6(&self) -> bool {
+    pub(super) const fn is_ipv6(&self) -> bool {
         self.words[4] >> VERSION_SHIFT & 0xf == 6
     }
 
@@ -284,7 +289,7 @@ const UDP: u32 = packet::protocol::UDP as u32;
 
 /// Both halves of the product: every bit of either factor reaches the result.
 #[inline]
-pub(super) const fn mix(a: u64, b: u64) -> u64 {
+pub(crate) const fn mix(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     product as u64 ^ (product >> 64) as u64
 }

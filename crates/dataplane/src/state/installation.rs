@@ -5,6 +5,7 @@ use super::apart::Apart;
 use super::lists::WholeStep;
 use super::peers::Name;
 use super::session::{Key, Session, SessionIndex};
+use crate::lasting::Inherited;
 use dplink::{RefusalCause, UsageCounts};
 use rules::{BarId, EthernetProgram, OuterHeaderCreation, Seid};
 
@@ -31,6 +32,8 @@ pub(crate) struct Installation {
     pub(crate) end_markers: Box<[OuterHeaderCreation]>,
     /// Takes the last counts of URRs that are no longer there; has room for them.
     pub(crate) removed: Vec<UsageCounts>,
+    /// What a former life of the engine knew of its connections.
+    pub(crate) inherited: Option<Box<Inherited>>,
 }
 
 /// Which of the packets kept for a session are to be dropped.
@@ -61,6 +64,17 @@ impl Installation {
     /// By what packets find the session.
     pub(crate) fn keys(&self) -> &[Key] {
         self.session.as_ref().map_or(&[], |session| &session.keys)
+    }
+
+    /// It goes on with what a former life of the engine knew, whatever has become of the rules by which that came about.
+    pub(crate) fn inherit(&mut self, inherited: Box<Inherited>) {
+        if !inherited.connections.is_empty() {
+            self.steps.iter_mut().for_each(|step| step.enriches());
+        }
+        if !inherited.redirections.is_empty() {
+            self.steps.iter_mut().for_each(|step| step.readdresses());
+        }
+        self.inherited = Some(inherited);
     }
 
     /// Bytes that the session takes while it is in force, beside the tables and without what the allocator adds.

@@ -19,6 +19,7 @@ mod fragments;
 mod framed;
 mod heads;
 mod index;
+mod inherited;
 mod installation;
 mod interim;
 mod keys;
@@ -62,11 +63,13 @@ pub(crate) use beyond::Bearing;
 pub(crate) use blocks::FlowLine;
 pub(crate) use budget::{Budget, IcmpErrors};
 pub(crate) use cells::{Cell, Cells, Label, STEPS, told};
-pub(crate) use connections::{Connection, Connections, Upcoming, begins_with_method, request_line};
+pub(crate) use connections::{
+    Connection, Connections, Shift, Upcoming, begins_with_method, connection_places, request_line,
+};
 pub use content::ContentCounts;
 pub(crate) use content::{Content, Handshake, Led, Loading, Memory, View, WAITING_PER_SESSION};
 pub(crate) use exits::Exit;
-pub(crate) use flow_key::FlowKey;
+pub(crate) use flow_key::{FlowKey, mix};
 pub use flows::flow_table_bytes;
 pub(crate) use flows::{Ages, Beginning, Circumstances, Flows, Place, Said, Verdict};
 pub(crate) use fragments::{DatagramName, Ended, Fragments, Part, Useless, Whole};
@@ -76,7 +79,7 @@ pub(crate) use interim::Interim;
 pub(crate) use link::{Reach, link_local};
 pub(crate) use lists::WholeStep;
 pub(crate) use memory::{NoMemory, prefetch, prefetch_write};
-pub(crate) use moving::{Expected, Leaving, Parcel, Stay};
+pub(crate) use moving::{Expected, Leaving, Parcel, Stay, is_of};
 pub(crate) use neighbours::{Heard, Lookup, Neighbours};
 pub use paths::PathCounts;
 pub(crate) use peers::{Name, Peers, Way};
@@ -84,7 +87,7 @@ pub(crate) use policies::{Policies, PolicyIndex, Steered};
 pub(crate) use ports::{FIRST_GROUP, Ports, Receiver};
 pub(crate) use probing::{Entry, Probing, scatter};
 pub(crate) use punting::{Punting, Urgency};
-pub(crate) use redirections::{Control, Redirections};
+pub(crate) use redirections::{Control, Redirection, Redirections, redirection_places};
 pub(crate) use routes::Routes;
 pub(crate) use session::{Key, Rest, Session, SessionIndex};
 pub(crate) use sessions::{Admitted, KEYS_PER_SESSION, Room, Sessions, cells};
@@ -207,7 +210,7 @@ impl State {
             catch_up_ns: limits.catch_up_ns,
             has_instances: ports.has_instances(),
             echo: config.echo,
-            section,
+            section: section.clone(),
         };
         Ok(Self {
             now_ns: 0,
@@ -236,8 +239,8 @@ impl State {
             leaving: None,
             content: Content::default(),
             renewal: None,
-            connections: Connections::new(limits.connections),
-            redirections: Redirections::new(limits.redirections),
+            connections: Connections::new(limits.connections, section.as_ref())?,
+            redirections: Redirections::new(limits.redirections, section.as_ref())?,
             switch: Switch::new(limits),
             steering,
             ports,

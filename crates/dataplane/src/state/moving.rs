@@ -178,6 +178,7 @@ impl Parcel {
             unwanted: Unwanted::default(),
             end_markers: Box::default(),
             removed: Vec::new(),
+            inherited: None,
         }));
     }
 }
@@ -189,8 +190,18 @@ pub(crate) struct Expected {
     run: CellRun,
 }
 
+impl Key {
+    /// The user, as flows have it ([`FlowKey::user`]); `None` of what is no user's address.
+    pub(crate) fn user_bits(&self) -> Option<u64> {
+        match self {
+            Self::User(user, _) => Some(Buckets::user(*user)),
+            Self::Tunnel(_) | Self::Route(..) => None,
+        }
+    }
+}
+
 /// Whether a flow is of a session that has these keys.
-fn is_of(keys: &[Key], flow: &FlowKey) -> bool {
+pub(crate) fn is_of(keys: &[Key], flow: &FlowKey) -> bool {
     keys.iter().any(|key| match *key {
         Key::Tunnel(_) => false,
         Key::User(user, instance) => {

@@ -5,11 +5,13 @@
 //! where there is none left the flow that has been silent longest gives way. The next packet of its user enters it again.
 
 use super::ends::Ends;
-use super::{FlowKey, State};
+use super::{FlowKey, NoMemory, State};
+use crate::lasting::{Part, Section, Table, seal};
 use packet::tcp::flag;
 use rules::{Direction, Seid};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::ops::Range;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Flows looked at for one.
 const WAYS: usize = 8;
@@ -44,33 +46,77 @@ impl Control {
     }
 }
 
-/// One flow.
-#[derive(Clone, Copy, Debug)]
+/// One flow, as it lies in memory that outlives the process.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
 pub(crate) struct Redirection {
     /// Whose: nothing that was known of another session holds for this one, even if the user has the same address.
-    session: Seid,
+    session: u64,
     /// As what comes back has it, by [`FlowKey::of_session`].
     key: FlowKey,
-    /// Where the user sends it.
-    server: IpAddr,
+    /// Where the user sends it; of an IPv4 address the first four.
+    server: [u8; 16],
+    /// What is above never changes once it is written, and this says so.
+    seal: u32,
+    /// What acknowledges the SYN that began it, if `has_begun` is not 0.
+    begun: u32,
     seen_ns: u64,
-    /// What acknowledges the SYN that began it.
-    begun: Option<u32>,
+    has_begun: u8,
     ends: Ends,
+    _unused: [u8; 6],
 }
+
+/// The octets that [`Redirection::seal`] is of.
+const SEALED: usize = std::mem::offset_of!(Redirection, seal);
 
 impl Redirection {
     const NONE: Self = Self {
-        session: Seid(0),
+        session: 0,
         key: FlowKey::NONE,
-        server: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        server: [0; 16],
+        seal: 0,
+        begun: 0,
         seen_ns: 0,
-        begun: None,
+        has_begun: 0,
         ends: Ends::NONE,
+        _unused: [0; 6],
     };
 
+    fn new((session, key): (Seid, &FlowKey), server: IpAddr) -> Self {
+        let mut octets = [0; 16];
+        match server {
+            IpAddr::V4(address) => octets[..4].copy_from_slice(&address.octets()),
+            IpAddr::V6(address) => octets = address.octets(),
+        }
+        Self { session: session.0, key: *key, server: octets, ..Self::NONE }
+    }
+
+    /// As it may be found when this process is gone.
+    fn sealed(self) -> Self {
+        Self { seal: self.right_seal(), ..self }
+    }
+
+    fn right_seal(&self) -> u32 {
+        seal(self.as_bytes().get(..SEALED).unwrap_or_default())
+    }
+
+    /// Whose it is, if it is one, and was written whole.
+    pub(crate) fn session(&self) -> Option<Seid> {
+        let is_whole = self.key != FlowKey::NONE && self.seal == self.right_seal();
+        is_whole.then_some(Seid(self.session))
+    }
+
+    fn server(&self) -> IpAddr {
+        let [a, b, c, d, ..] = self.server;
+        if self.key.is_ipv6() { self.server.into() } else { [a, b, c, d].into() }
+    }
+
+    fn begun(&self) -> Option<u32> {
+        (self.has_begun != 0).then_some(self.begun)
+    }
+
     fn is(&self, session: Seid, key: &FlowKey) -> bool {
-        self.session == session && self.key.is(key)
+        self.session == session.0 && self.key.is(key)
     }
 
     fn is_over(&self, now_ns: u64) -> bool {
@@ -86,23 +132,36 @@ impl Redirection {
     fn hear(&mut self, from: Direction, control: Control, now_ns: u64) {
         self.seen_ns = now_ns;
         match from == Direction::Uplink && control.is_syn() {
-            true => (self.ends, self.begun) = (Ends::NONE, control.begins),
+            true => {
+                self.ends = Ends::NONE;
+                (self.has_begun, self.begun) =
+                    (control.begins.is_some().into(), control.begins.unwrap_or_default());
+            }
             false => self.ends.hear((from, control.flags), false),
         }
     }
 }
 
+/// Places for `limit` flows: as many groups as fit it, one at least.
+pub(crate) fn redirection_places(limit: usize) -> usize {
+    (limit / REDIRECTIONS_OF_SESSION).max(1) * REDIRECTIONS_OF_SESSION
+}
+
 /// Those of a worker, in memory of fixed size.
 pub(crate) struct Redirections {
     /// By group, row and way.
-    all: Box<[Redirection]>,
+    all: Table<Redirection>,
 }
 
 impl Redirections {
-    /// Room for `limit` flows: as many groups as fit it, one at least.
-    pub(crate) fn new(limit: usize) -> Self {
-        let groups = (limit / REDIRECTIONS_OF_SESSION).max(1);
-        Self { all: vec![Redirection::NONE; groups * REDIRECTIONS_OF_SESSION].into() }
+    /// Room for `limit` flows, in a section of a file if there is one.
+    pub(crate) fn new(limit: usize, section: Option<&Section>) -> Result<Self, NoMemory> {
+        let places = redirection_places(limit);
+        let mut all = Table::new(places, section.map(|section| section.place(Part::Redirections)))?;
+        match all.grow(places, Redirection::NONE) {
+            true => Ok(Self { all }),
+            false => Err(NoMemory { bytes: places * size_of::<Redirection>() }),
+        }
     }
 
     /// The places of a session's flows.
@@ -126,7 +185,7 @@ impl Redirections {
     fn of_session(&mut self, session: Seid) -> impl Iterator<Item = &mut Redirection> {
         let group = self.group(session);
         let all = self.all.get_mut(group).unwrap_or_default().iter_mut();
-        all.filter(move |it| it.session == session && it.key != FlowKey::NONE)
+        all.filter(move |it| it.session == session.0 && it.key != FlowKey::NONE)
     }
 
     fn row(&mut self, session: Seid, hash: u64) -> &mut [Redirection] {
@@ -137,10 +196,10 @@ impl Redirections {
     /// Puts one in the place of one that is not needed any more, or is least likely to be.
     fn put(&mut self, hash: u64, new: Redirection) {
         let now_ns = new.seen_ns;
-        let row = self.row(new.session, hash).iter_mut();
+        let row = self.row(Seid(new.session), hash).iter_mut();
         let first = row.min_by_key(|old| (!old.is_over(now_ns), !old.ends.is_any(), old.seen_ns));
         if let Some(place) = first {
-            *place = new;
+            *place = new.sealed();
         }
     }
 
@@ -165,13 +224,13 @@ impl State {
     ) -> bool {
         let (hash, now_ns) = (self.flows.hash(key), self.now_ns);
         let known = self.redirections.row(session, hash).iter_mut().find(|it| it.is(session, key));
-        let mut fresh = Redirection { session, key: *key, server, ..Redirection::NONE };
+        let mut fresh = Redirection::new((session, key), server);
         fresh.hear(Direction::Uplink, control, now_ns);
         match known {
-            Some(known) if known.server == server && !known.is_over(now_ns) => {
+            Some(known) if known.server == fresh.server && !known.is_over(now_ns) => {
                 known.hear(Direction::Uplink, control, now_ns);
             }
-            Some(known) if known.ends.is_any() || known.is_over(now_ns) => *known = fresh,
+            Some(known) if known.ends.is_any() || known.is_over(now_ns) => *known = fresh.sealed(),
             Some(_) => return false,
             None => self.redirections.put(hash, fresh),
         }
@@ -190,7 +249,7 @@ impl State {
             return None;
         }
         known.hear(Direction::Downlink, control, now_ns);
-        Some(known.server)
+        Some(known.server())
     }
 
     /// The user begins a connection with an address itself, between the ports of one that was sent there: that is over for its user, and
@@ -204,17 +263,17 @@ impl State {
 
     /// Whether what a server acknowledges is the SYN of a connection that was sent to it.
     pub(crate) fn is_answer_to_redirected(&self, flow: (Seid, &FlowKey), acknowledgement: u32) -> bool {
-        self.redirection(flow).is_some_and(|known| known.begun == Some(acknowledgement))
+        self.redirection(flow).is_some_and(|known| known.begun() == Some(acknowledgement))
     }
 
     /// As [`State::redirected`], without a packet.
     pub(crate) fn server_of(&self, flow: (Seid, &FlowKey)) -> Option<IpAddr> {
-        self.redirection(flow).map(|known| known.server)
+        self.redirection(flow).map(Redirection::server)
     }
 
     /// As [`State::redirect`], without a packet: whether that flow is the user's with another server.
     pub(crate) fn is_taken(&self, flow: (Seid, &FlowKey), server: IpAddr) -> bool {
-        self.redirection(flow).is_some_and(|known| known.server != server && !known.ends.is_any())
+        self.redirection(flow).is_some_and(|known| known.server() != server && !known.ends.is_any())
     }
 
     fn redirection(&self, (session, key): (Seid, &FlowKey)) -> Option<&Redirection> {
@@ -226,5 +285,10 @@ impl State {
     pub(super) fn adopt_redirection(&mut self, redirection: Redirection) {
         let hash = self.flows.hash(&redirection.key);
         self.redirections.put(hash, redirection);
+    }
+
+    /// Takes in one that a former life of the engine knew, by another clock.
+    pub(super) fn inherit_redirection(&mut self, redirection: Redirection) {
+        self.adopt_redirection(Redirection { seen_ns: self.now_ns, ..redirection });
     }
 }

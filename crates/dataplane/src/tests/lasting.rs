@@ -3,7 +3,7 @@
 use super::applied;
 use super::usage::{downlink, query, with_urr};
 use crate::fixture::{Bench, METERED, N6, config, rules};
-use crate::{Config, Former, Lasting};
+use crate::{Config, Former, Lasting, Limits};
 use dplink::{Command, Notice, UsageCounts};
 use rules::{Seid, Urr, UrrId};
 use std::io;
@@ -148,7 +148,8 @@ fn several_lives_are_told_in_order_and_what_cannot_be_read_is_named() {
 #[test]
 fn a_folder_without_room_is_refused() {
     let folder = folder();
-    let refused = lasting(folder.path(), 1).lay_out(1 << 20, 1 << 27).err();
+    let limits = Limits { sessions: 1 << 27, ..Limits::default() };
+    let refused = lasting(folder.path(), 1).lay_out(1 << 20, &limits).err();
     assert_eq!(refused.map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
     assert!(Lasting::create(Path::new("/nowhere"), NODE, 1).is_err());
 }

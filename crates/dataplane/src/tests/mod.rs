@@ -23,6 +23,7 @@ mod handshakes;
 mod held;
 mod hello;
 mod indications;
+mod inherited;
 mod instances;
 mod interim;
 mod kept;

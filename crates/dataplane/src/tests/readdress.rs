@@ -49,13 +49,13 @@ pub(super) fn address(frame: &[u8], at: usize) -> Ipv4Addr {
 }
 
 /// Where a packet of the user goes; `None` where it does not.
-fn sent_to(bench: &mut Bench, session: u64, (port, to): (u16, Ipv4Addr)) -> Option<Ipv4Addr> {
+pub(super) fn sent_to(bench: &mut Bench, session: u64, (port, to): (u16, Ipv4Addr)) -> Option<Ipv4Addr> {
     pass(bench, N3, &up(session, port, to));
     packet_of(bench.sent(N6)).map(|frame| address(&frame, 16))
 }
 
 /// Whom the user has a packet from; `None` where it has none.
-fn heard_from(bench: &mut Bench, session: u64, (port, from): (u16, Ipv4Addr)) -> Option<Ipv4Addr> {
+pub(super) fn heard_from(bench: &mut Bench, session: u64, (port, from): (u16, Ipv4Addr)) -> Option<Ipv4Addr> {
     pass(bench, N6, &down(session, port, from));
     packet_of(bench.sent(N3)).map(|frame| address(&frame, 12))
 }

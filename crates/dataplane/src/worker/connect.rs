@@ -14,7 +14,7 @@ use crate::kept::{Kept, Unkept};
 use crate::lasting::Section;
 use crate::port::{CLASSES_MAX, Port};
 use crate::punt::{self, KernelSide};
-use crate::state::{Ages, Punting, State, cells};
+use crate::state::{Ages, Punting, State};
 use crate::steering::{Crew, Handoff, Steering, handoffs, posts};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::VecDeque;
@@ -86,7 +86,7 @@ pub fn connect_placed<P: Port>(
 /// Where each worker's counts lie, if they are to outlive the process.
 fn sections(own: &Config, crew: &Crew) -> Result<Vec<Section>, ConfigError> {
     let Some(lasting) = &own.lasting else { return Ok(vec![]) };
-    let sections = lasting.lay_out(crew.workers, cells(own.limits.sessions, own.limits.pdrs));
+    let sections = lasting.lay_out(crew.workers, &own.limits);
     sections
         .map_err(|error| ConfigError::Lasting { path: lasting.path().to_owned(), reason: error.to_string() })
 }

@@ -307,6 +307,7 @@ impl<P: Port> Worker<P> {
         steering.announce(installed.spent.keys(), keys(sessions.get(installed.index)));
         overtake(sessions, installed.spent.keys(), installed.index);
         installed.spent.ethernet = switch.enter(installed.index, ethernet);
+        installed.spent.inherited.iter_mut().for_each(|inherited| self.state.inherit(inherited));
         self.wake(installed.index, before);
         installed.spent.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
         Report::Installed { seid, revision, installed }

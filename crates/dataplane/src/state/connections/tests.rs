@@ -49,7 +49,7 @@ fn a_connection_is_over_when_both_ends_say_so_or_one_that_may_tears_it_down() {
 
 #[test]
 fn what_is_shifted_gives_way_to_nothing() {
-    let mut all = Connections::new(2);
+    let mut all = Connections::new(2, None).unwrap();
     let keys: Vec<FlowKey> = (1..5)
         .map(|port| {
             let tuple = packet::FiveTuple { source_port: port, version: 4, ..Default::default() };
@@ -88,7 +88,7 @@ fn enrich(all: &mut Connections, key: &FlowKey, now_ns: u64) -> bool {
 
 #[test]
 fn a_user_keeps_a_share_of_the_places_until_its_connections_are_over() {
-    let mut all = Connections::new(64);
+    let mut all = Connections::new(64, None).unwrap();
     let got = (0..64).filter(|port| enrich(&mut all, &key(1, *port), 0)).count();
     assert_eq!(got, 64 / USERS_MIN);
     assert!(enrich(&mut all, &key(2, 1), 0), "another user's");
@@ -103,7 +103,7 @@ fn a_user_keeps_a_share_of_the_places_until_its_connections_are_over() {
 
 #[test]
 fn who_opens_many_connections_displaces_its_own() {
-    let mut all = Connections::new(64);
+    let mut all = Connections::new(64, None).unwrap();
     for port in 0..10_000 {
         all.begin((&key(9, port), key(9, port).hash(7)), 10, 0);
         if port < 64 && port % 8 == 0 {
