@@ -241,6 +241,11 @@ impl Engine {
         self.legacy = Some(legacy);
     }
 
+    /// Whether any were ordered.
+    pub const fn has_content(&self) -> bool {
+        self.content.is_some()
+    }
+
     /// The content rules ordered last.
     pub fn content(&self) -> Option<Arc<ContentRules>> {
         self.content.clone()

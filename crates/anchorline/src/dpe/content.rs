@@ -25,12 +25,14 @@ pub(super) struct Builder {
     next: u32,
     tell: mpsc::Sender<Built>,
     built: mpsc::Receiver<Built>,
+    /// Rules that are being built.
+    under_way: usize,
 }
 
 impl Builder {
     pub(super) fn new() -> Self {
         let (tell, built) = mpsc::channel(4);
-        Self { text: String::new(), revision: 0, next: 0, tell, built }
+        Self { text: String::new(), revision: 0, next: 0, tell, built, under_way: 0 }
     }
 
     /// A part; the last one begins the work. A part that is out of order says so.
@@ -46,6 +48,7 @@ impl Builder {
         self.next += 1;
         if self.next == part.parts {
             let (text, revision, tell) = (std::mem::take(&mut self.text), self.revision, self.tell.clone());
+            self.under_way += 1;
             tokio::task::spawn_blocking(move || {
                 let outcome = rule_file::read_lines(&text).and_then(|rules| rules.compile());
                 let outcome = outcome.map_err(|mistakes| mistakes.to_string());
@@ -58,7 +61,14 @@ impl Builder {
 
     /// What was built, in the order in which it was ready.
     pub(super) async fn built(&mut self) -> Option<Built> {
-        self.built.recv().await
+        let built = self.built.recv().await;
+        self.under_way = self.under_way.saturating_sub(1);
+        built
+    }
+
+    /// Whether there are rules yet to come out.
+    pub(super) const fn is_building(&self) -> bool {
+        self.under_way > 0
     }
 }
 
@@ -76,7 +86,9 @@ mod tests {
         assert!(builder.take(part(1, 2, "")).is_err(), "the first is missing");
         builder.take(part(0, 2, "id=1 precedence=1 rat")).unwrap();
         builder.take(part(1, 2, "ing-group=1 any\n")).unwrap();
+        assert!(builder.is_building());
         let built = builder.built().await.unwrap();
+        assert!(!builder.is_building());
         assert_eq!((built.revision, built.outcome.unwrap().shape().rules), (5, 1));
         builder.take(part(0, 1, "id=x\n")).unwrap();
         assert!(builder.built().await.unwrap().outcome.unwrap_err().starts_with("line 1: "));

@@ -189,7 +189,7 @@ impl Server {
             tokio::select! {
                 accepted = self.listener.accept() => self.accept(accepted?.0),
                 // What the engine has no room for stays in the channel, then in the sockets.
-                Some(first) = self.heard.recv(), if self.engine.has_room() => self.obey_all(first),
+                Some(first) = self.heard.recv(), if self.has_room() => self.obey_all(first),
                 Some(built) = self.content.built() => self.load(built),
                 // Commands and packets wait for the end of a move: it is looked after without a rest.
                 () = tokio::task::yield_now(), if self.engine.is_moving() => {}
@@ -228,11 +228,17 @@ impl Server {
         others.min_by_key(|(id, connection)| (connection.role.is_some(), **id)).map(|(id, _)| *id)
     }
 
+    /// Whether commands can be obeyed now. While the first content rules are being built, what comes behind them waits: a flow that began
+    /// without them would be of no application as long as it lives.
+    fn has_room(&self) -> bool {
+        self.engine.has_room() && (self.engine.has_content() || !self.content.is_building())
+    }
+
     /// Obeys a command and those that wait behind it, up to a portion.
     fn obey_all(&mut self, (id, command): Heard) {
         self.obey(id, command);
         for _ in 1..PORTION {
-            if !self.engine.has_room() {
+            if !self.has_room() {
                 return;
             }
             let Ok((id, command)) = self.heard.try_recv() else { return };

@@ -4,6 +4,8 @@ use super::super::room::Silence;
 use super::ending::Heard as Last;
 use super::*;
 use dataplane::Worker;
+use dplink::{ContentPart, Desired};
+use rules::{Rules, Seid};
 use std::future::pending;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::sleep;
@@ -141,4 +143,35 @@ async fn only_who_says_so_has_heard_what_all_sessions_have_used() {
     assert_eq!(last_words(Some(Command::Farewell { is_kept: false })).await, Last::Unkept);
     assert_eq!(last_words(None).await, Last::Unconfirmed);
     assert_eq!(Lab::new().server.last_words().await, Last::ByNobody);
+}
+
+/// Flows that begin before nobody could tell what they are of.
+#[tokio::test]
+async fn sessions_come_into_force_behind_the_first_content_rules() {
+    let mut lab = Lab::new();
+    let mut control = lab.connect(1);
+    lab.server.in_control = Some(1);
+    let rule = |id| format!("id={id} precedence={id} rating-group=1 host=a{id}.example\n");
+    let text: String = (1..8_000).map(rule).collect();
+    let part = ContentPart { revision: 5, part: 0, parts: 1, text };
+    let put = Command::Put(Desired::new(Seid(7), 1, Rules::default()));
+    for command in [Command::PutContent(part), put] {
+        lab.server.tell.send((1, Some(command))).await.unwrap();
+    }
+    let Lab { server, worker, .. } = &mut lab;
+    let mut told = vec![];
+    let listens = async {
+        while told.len() < 2 {
+            worker.turn(1);
+            sleep(POLL).await;
+            told.extend(control.try_recv());
+        }
+    };
+    tokio::select! {
+        result = server.serve() => result.unwrap(),
+        heard = tokio::time::timeout(Duration::from_secs(60), listens) => heard.unwrap(),
+    }
+    let [Notice::ContentLoaded { .. }, Notice::Applied { session: Seid(7), .. }] = &told[..] else {
+        panic!("{told:?}");
+    };
 }
