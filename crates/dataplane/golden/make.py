@@ -150,6 +150,13 @@ def arp():
          ("n3", broadcast / asked / Raw(bytes(18)), "usual_input ethernet_input arp send:n3", [("n3", Ether(dst=GNB, src=N3) / reply)]))
     other = ARP(op=1, hwsrc=GNB, psrc=GNB_IP, hwdst="00:00:00:00:00:00", pdst="10.30.0.55")
     dropped("arp/request_for_another", "Not our address.", "n3", broadcast / other, "usual_input ethernet_input arp", "arp_not_for_us")
+    for name, said, mac, address, reason in [
+            ("of_nobody", "A station without an address of its own.", "00:00:00:00:00:00", GNB_IP, "arp_malformed"),
+            ("of_all", "Packets would go to all stations.", "ff:ff:ff:ff:ff:ff", GNB_IP, "arp_malformed"),
+            ("of_our_own", "Packets for the gNB would come back.", N3, GNB_IP, "arp_not_for_us"),
+            ("of_our_address", "Another station has our address.", GNB, N3_IP, "address_conflict")]:
+        told = ARP(op=2, hwsrc=mac, psrc=address, hwdst=N3, pdst=N3_IP)
+        dropped(f"arp/{name}", said, "n3", Ether(dst=N3, src=GNB) / told, "usual_input ethernet_input arp", reason)
     new = "02:00:00:00:03:aa"
     announced = ARP(op=1, hwsrc=new, psrc=GNB_IP, hwdst="00:00:00:00:00:00", pdst=GNB_IP)
     down = IP(src=SERVER, dst=UE, ttl=64, id=7) / UDP() / PAYLOAD

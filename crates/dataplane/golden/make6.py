@@ -74,6 +74,13 @@ def discovery():
     to, mac = group("2001:db8:6::55")
     other = Ether(dst="33:33:00:00:00:01", src=ROUTER) / IPv6(src=ROUTER_IP6, dst="ff02::1") / ICMPv6ND_NS(tgt="2001:db8:6::55")
     dropped("ndp/solicitation_of_another", "Not our address.", "n6", other, node, "ndp_not_for_us")
+    for name, said, link, address, reason in [
+            ("of_all", "Packets would go to all stations.", "33:33:00:00:00:01", ROUTER_IP6, "ndp_malformed"),
+            ("of_our_own", "Packets for the router would come back.", N6, ROUTER_IP6, "ndp_not_for_us"),
+            ("of_our_address", "Another station has our address.", ROUTER, N6_IP6, "address_conflict")]:
+        told = ICMPv6ND_NA(tgt=address, R=0, S=0, O=1) / ICMPv6NDOptDstLLAddr(lladdr=link)
+        dropped(f"ndp/{name}", said, "n6",
+                Ether(dst="33:33:00:00:00:01", src=ROUTER) / IPv6(src=address, dst="ff02::1", hlim=255) / told, node, reason)
     dropped("ndp/router_solicitation", "We are no host's router by advertisement.", "n6",
             Ether(dst="33:33:00:00:00:02", src=ROUTER) / IPv6(src=ROUTER_LINK, dst="ff02::2") / ICMPv6ND_RS(), node, "ndp_not_for_us")
     far_off = Ether(dst=N6, src=ROUTER) / IPv6(src=ROUTER_IP6, dst=N6_IP6, hlim=254) / ICMPv6ND_NS(tgt=N6_IP6)

@@ -54,14 +54,16 @@ drop_reasons! {
     OtherVlan = "other_vlan",
     /// A frame whose payload we do not speak.
     UnknownEthertype = "unknown_ethertype",
-    /// An ARP message that is no request or reply for IPv4 over Ethernet.
+    /// An ARP message that is no request or reply for IPv4 over Ethernet, or of no station.
     ArpMalformed = "arp_malformed",
-    /// An ARP message that does not concern us.
+    /// An ARP message that does not concern us, or is our own.
     ArpNotForUs = "arp_not_for_us",
-    /// A message of neighbour discovery that RFC 4861 has ignored.
+    /// A message of neighbour discovery that RFC 4861 has ignored, or of no station.
     NdpMalformed = "ndp_malformed",
-    /// A message of neighbour discovery that does not concern us.
+    /// A message of neighbour discovery that does not concern us, or is our own.
     NdpNotForUs = "ndp_not_for_us",
+    /// An ARP message or one of neighbour discovery of a station that has our address, too (RFC 5227 2.4, RFC 4862 5.4).
+    AddressConflict = "address_conflict",
     /// An IPv4 packet shorter than it says.
     Ip4Truncated = "ip4_truncated",
     /// An IP packet that is not version 4.

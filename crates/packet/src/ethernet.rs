@@ -30,6 +30,11 @@ impl MacAddress {
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
     }
+
+    /// That of one station: what it may say it has.
+    pub const fn is_station(self) -> bool {
+        !self.is_group() && !matches!(self.0, [0, 0, 0, 0, 0, 0])
+    }
 }
 
 impl fmt::Display for MacAddress {

@@ -77,11 +77,25 @@ fn read_arp(payload: &[u8]) -> Option<(u16, (Mac, Ipv4Addr), Ipv4Addr)> {
     Some((operation, sender, Ipv4Addr::from_octets(octets(payload, 24)?)))
 }
 
+/// Whether it can be one station's (IEEE 802: the lowest bit of the first octet is that of groups).
+pub(crate) fn is_station(mac: Mac) -> bool {
+    mac != [0; 6] && mac.first().is_some_and(|first| first & 1 == 0)
+}
+
 impl Reference {
     pub(crate) fn receive_arp(&mut self, port: usize, payload: &[u8]) -> Result<Outcome, DropReason> {
         let setup = self.port(port)?.clone();
         let (operation, sender, target) = read_arp(payload).ok_or(DropReason::ArpMalformed)?;
         let for_us = target == setup.ipv4.addr();
+        if !is_station(sender.0) {
+            return Err(DropReason::ArpMalformed);
+        }
+        if sender.0 == setup.mac {
+            return Err(DropReason::ArpNotForUs);
+        }
+        if sender.1 == setup.ipv4.addr() {
+            return Err(DropReason::AddressConflict);
+        }
         // A station that announces itself names itself on both sides.
         if !for_us && target != sender.1 {
             return Err(DropReason::ArpNotForUs);

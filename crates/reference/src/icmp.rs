@@ -2,11 +2,11 @@
 
 use crate::Reference;
 use crate::bytes::{checksum, octets, put, u8_at};
-use crate::ethernet::{IPV6, frame};
+use crate::ethernet::{IPV6, frame, is_station};
 use crate::ip::{self, Header, ICMPV6, Upper};
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
-use crate::setup::{Mac, NextHop};
+use crate::setup::{Mac, NextHop, PortSetup};
 use std::net::{IpAddr, Ipv6Addr};
 
 const ECHO_REQUEST: u8 = 128;
@@ -155,6 +155,7 @@ impl Reference {
         if asker.is_unspecified() && (asker_mac.is_some() || !to_group) {
             return Err(malformed);
         }
+        believe(&setup, asker, asker_mac)?;
         if !setup.has(target.into()) && setup.link_local() != Some(target) {
             return Err(DropReason::NdpNotForUs);
         }
@@ -180,12 +181,25 @@ impl Reference {
         if flags & SOLICITED != 0 && to_us.header.destination.is_multicast() {
             return Err(malformed);
         }
+        believe(self.port(to_us.port)?, target, mac)?;
         let station = NextHop { port: to_us.port, address: target.into() };
         // Without the flag it may fill a gap, and not replace what is known.
         let heard =
             mac.filter(|mac| flags & OVERRIDE != 0 || self.mac_of(station).is_none_or(|known| known == *mac));
         let released = heard.map(|mac| self.learn(station, mac)).unwrap_or_default();
         Ok(Outcome { sent: released, ..Outcome::of(Fate::Consumed) })
+    }
+}
+
+/// Whether a station may have an address, and say that it is here.
+fn believe(setup: &PortSetup, address: Ipv6Addr, mac: Option<Mac>) -> Result<(), DropReason> {
+    match mac {
+        Some(mac) if !is_station(mac) => Err(DropReason::NdpMalformed),
+        Some(mac) if mac == setup.mac => Err(DropReason::NdpNotForUs),
+        _ if setup.has(address.into()) || setup.link_local() == Some(address) => {
+            Err(DropReason::AddressConflict)
+        }
+        _ => Ok(()),
     }
 }
 

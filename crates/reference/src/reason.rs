@@ -31,10 +31,12 @@ drop_reasons! {
     UnknownEthertype = "unknown_ethertype",
     /// A frame of a VLAN.
     OtherVlan = "other_vlan",
-    /// An ARP message that is no request or reply for IPv4 over Ethernet (RFC 826).
+    /// An ARP message that is no request or reply for IPv4 over Ethernet (RFC 826), or of no station.
     ArpMalformed = "arp_malformed",
-    /// An ARP message about neither us nor its sender.
+    /// An ARP message about neither us nor its sender, or our own.
     ArpNotForUs = "arp_not_for_us",
+    /// A message of a station that has our address, too (RFC 5227 2.4).
+    AddressConflict = "address_conflict",
     /// An IPv4 packet shorter than it says.
     Ip4Truncated = "ip4_truncated",
     /// A packet of EtherType IPv4 that is not version 4.

@@ -23,17 +23,31 @@ impl<B: Buffer> Node<B> for Arp {
         };
         let (sender, target) = (message.sender(), message.target());
         let port = packet.meta.port;
-        // An announcement has the same address on both sides.
-        let announced = sender.address == target.address;
-        let for_us = target.address == state.ports.get(port).address.addr();
-        if !for_us && !announced {
-            return Next::drop(DropReason::ArpNotForUs);
+        let us = state.ports.get(port);
+        let for_us = target.address == us.address.addr();
+        if let Some(reason) = refusal(us, sender, target) {
+            return Next::drop(reason);
         }
         state.neighbours.learn(NextHop::new(port, sender.address), sender.mac, state.now_ns);
         match operation {
             Operation::Request if for_us => answer(state.ports.get(port), packet, sender),
             _ => heard(state, packet),
         }
+    }
+}
+
+/// Why a message is of no use, if it is not.
+fn refusal(us: &PortConfig, sender: Station, target: Station) -> Option<DropReason> {
+    let own = us.address.addr();
+    // An announcement has the same address on both sides.
+    let is_heard = target.address == own || target.address == sender.address;
+    match sender {
+        Station { mac, .. } if !mac.is_station() => Some(DropReason::ArpMalformed),
+        // The network brings it back, or somebody would have packets for others sent to us.
+        Station { mac, .. } if mac == us.mac => Some(DropReason::ArpNotForUs),
+        Station { address, .. } if address == own => Some(DropReason::AddressConflict),
+        _ if !is_heard => Some(DropReason::ArpNotForUs),
+        _ => None,
     }
 }
 

@@ -22,7 +22,12 @@ impl<B: Buffer> Node<B> for Ndp {
     const ID: NodeId = NodeId::Ndp;
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        match hear(packet.buffer.data()) {
+        let heard_of = hear(packet.buffer.data());
+        let us = state.ports.get(packet.meta.port);
+        if let Some(reason) = heard_of.as_ref().ok().and_then(|message| refusal(us, message)) {
+            return Next::drop(reason);
+        }
+        match heard_of {
             Ok(Heard::Question(question)) => answer(state, packet, question),
             Ok(Heard::Claim(claim)) => {
                 learn(state, packet.meta.port, &claim);
@@ -43,6 +48,21 @@ struct Question {
 enum Heard {
     Question(Question),
     Claim(NeighbourAdvertisement),
+}
+
+/// Why a message is of no use, if it is not: by the station it is of.
+fn refusal(us: &PortConfig, heard: &Heard) -> Option<DropReason> {
+    let (address, link) = match heard {
+        Heard::Question(question) => (question.asker, question.asker_link),
+        Heard::Claim(claim) => (claim.target, claim.target_link),
+    };
+    match link {
+        Some(link) if !link.is_station() => Some(DropReason::NdpMalformed),
+        // The network brings it back, or somebody would have packets for others sent to us.
+        Some(link) if link == us.mac => Some(DropReason::NdpNotForUs),
+        _ if us.is_own6(address) => Some(DropReason::AddressConflict),
+        _ => None,
+    }
 }
 
 fn hear(packet: &[u8]) -> Result<Heard, DropReason> {

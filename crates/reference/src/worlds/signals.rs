@@ -44,13 +44,21 @@ fn ipv6_of(address: IpAddr) -> Ipv6Addr {
 /// Requests, replies, and announcements that move a neighbour to another Ethernet address.
 fn arp_frame(world: &World, random: &mut Random, port: usize) -> Vec<u8> {
     let ours = host(port, 2, false);
-    let sender = pick(random, [host(port, 1, false), host(port, 3, false), host(port, 77, false)]);
+    let others = [host(port, 1, false), host(port, 3, false), host(port, 77, false)];
+    let sender = if chance(random, 50) { ours } else { pick(random, others) };
     let target = pick(random, [ours, ours, sender, host(port, 55, false)]);
     let mac = [2, 0, 0, 9, port as u8, random.next_below(3) as u8];
+    let mac = station(world, random, port, mac);
     let operation = pick(random, [1, 1, 2, 3]);
     let message = arp(operation, (mac, ipv4_of(sender)), ([0; 6], ipv4_of(target)));
     let to = if chance(random, 500) { [0xff; 6] } else { our_mac(world, port) };
     ethernet_frame(to, mac, ARP, &message)
+}
+
+/// Mostly this; else that of nobody, of all, or of ours.
+fn station(world: &World, random: &mut Random, port: usize, mac: [u8; 6]) -> [u8; 6] {
+    let strange = pick(random, [[0; 6], [0xff; 6], our_mac(world, port)]);
+    if chance(random, 50) { strange } else { mac }
 }
 
 fn our_mac(world: &World, port: usize) -> [u8; 6] {
@@ -62,7 +70,9 @@ fn neighbour_discovery(world: &World, random: &mut Random, port: usize) -> Vec<u
     let ours = ipv6_of(host(port, 2, true));
     let target = pick(random, [ours, ours, ours, ipv6_of(host(port, 55, true))]);
     let mac = [2, 0, 0, 8, port as u8, random.next_below(3) as u8];
-    let asker = ipv6_of(host(port, pick(random, [1, 3]), true));
+    let mac = station(world, random, port, mac);
+    let other = ipv6_of(host(port, pick(random, [1, 3]), true));
+    let asker = if chance(random, 50) { ours } else { other };
     let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
     let source = pick(random, [asker, asker, link_local, Ipv6Addr::UNSPECIFIED]);
     let (group, request) = solicitation(source, mac, target);
