@@ -37,6 +37,9 @@ pub struct ContentRules {
     known: Vec<Known>,
 }
 
+/// What a number stands for: an application's name, and what stands for its charging key ([`ApplicationTag::bits`]).
+pub(crate) type Named = (Option<String>, Option<u64>);
+
 /// What flows of one number are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Known {
@@ -154,7 +157,22 @@ impl ContentRules {
     }
 
     fn known(&self, detected: Detected) -> Option<&Known> {
-        self.known.get(usize::from(detected.number().checked_sub(Detected::FIRST)?))
+        self.known.get(detected.place()?)
+    }
+
+    /// What numbers stand for, in their order, for another process.
+    pub(crate) fn names(&self) -> Vec<Named> {
+        let named = |known: &Known| {
+            let name = known.application.as_ref().map(|(application, _)| application.name().to_owned());
+            (name, known.charged.map(ApplicationTag::bits))
+        };
+        self.known.iter().map(named).collect()
+    }
+
+    /// What another process called so; `None` of what these rules do not name.
+    pub(crate) fn numbers(&self, names: &[Named]) -> Vec<Option<Detected>> {
+        let own: HashMap<Named, u16> = self.names().into_iter().zip(Detected::FIRST..).collect();
+        names.iter().map(|name| own.get(name).map(|number| Detected(*number))).collect()
     }
 }
 
@@ -175,6 +193,16 @@ impl Detected {
 
     const fn number(self) -> u16 {
         self.0 & !Self::AGAIN
+    }
+
+    /// Where its name stands among those of [`ContentRules::names`]; `None` of what has none.
+    pub(crate) fn place(self) -> Option<usize> {
+        self.number().checked_sub(Self::FIRST).map(usize::from)
+    }
+
+    /// The same, whose later requests are to be looked at where another's are.
+    pub(crate) const fn looking_again_as(self, other: Self) -> Self {
+        Self(self.number() | other.0 & Self::AGAIN)
     }
 
     /// As one number.

@@ -229,6 +229,7 @@ impl Engine {
         let (flows, of_names) = self.inspections.clone();
         let is_first = self.content.is_none();
         let rules = self.content.insert(Arc::new(rules)).clone();
+        self.legacy.iter_mut().for_each(|legacy| legacy.number(&rules));
         self.loads.ask(Some(rules.revision()), self.hands.len());
         self.order_all(|| {
             let memory = is_first.then(|| Box::new(Memory::new(flows, of_names.clone())));

@@ -10,6 +10,7 @@
 //! The file is locked as long as the process lives: that of one that is dead can be locked.
 
 mod former;
+mod learned;
 mod legacy;
 mod table;
 
@@ -17,18 +18,19 @@ use crate::config::Limits;
 use crate::state::{Cell, Label, Redirection, Shift, cells, connection_places, mix, redirection_places};
 use crate::steering::Crew;
 use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, fallocate};
+use nix::fcntl::{FallocateFlags, OFlag, fallocate};
 use nix::sys::statvfs::fstatvfs;
 use nix::time::ClockId;
-use nix::unistd::{Whence, lseek};
+use nix::unistd::{Whence, geteuid, lseek};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 pub use former::Former;
+pub use learned::{Learned, LearnedFlow};
 pub(crate) use legacy::Inherited;
 pub use legacy::Legacy;
 pub(crate) use table::Table;
@@ -197,6 +199,14 @@ impl Lasting {
         fs::remove_file(&self.path)
     }
 
+    /// Leaves of what applications flows are, beside it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn leave(&self, learned: &Learned) -> io::Result<()> {
+        learned.leave(&self.path.with_extension(learned::SUFFIX.trim_start_matches('.')))
+    }
+
     /// All that was counted has been told, and workers have ended: what is left is what the next life goes on with, if there is anything.
     ///
     /// # Errors
@@ -252,6 +262,26 @@ impl Section {
     /// Where a table lies, which has as many entries at most as the limits say.
     pub(crate) fn place(&self, part: Part) -> Place {
         Place { file: Arc::clone(&self.file), at: self.header.place(self.worker, part) }
+    }
+}
+
+/// A node's files in a folder.
+fn files(folder: &Path, node: &str, suffix: &str) -> impl Iterator<Item = PathBuf> {
+    let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    paths.filter(move |path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let rest = name.strip_prefix(node).and_then(|rest| rest.strip_prefix('.'));
+        rest.and_then(|rest| rest.strip_suffix(suffix)).is_some_and(|life| !life.contains('.'))
+    })
+}
+
+/// In a folder that others may write to, too, a file is ours if we made it.
+fn open_own(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    let file = options.read(true).write(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
+    match file.metadata()?.uid() == geteuid().as_raw() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is another user's")),
     }
 }
 

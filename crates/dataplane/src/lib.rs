@@ -48,7 +48,7 @@ pub use engine::{Directors, Engine, EngineError, Lead};
 pub use fair_share::{GaveWay, NAMED_MAX};
 pub use frame::VECTOR;
 pub use graph::NodeId;
-pub use lasting::{Former, Lasting, Legacy};
+pub use lasting::{Former, Lasting, Learned, LearnedFlow, Legacy};
 pub use port::{CLASSES_MAX, Port};
 pub use punt::Punts;
 pub use state::{ContentCounts, PathCounts, flow_table_bytes};

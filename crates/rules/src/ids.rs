@@ -161,6 +161,13 @@ impl fmt::Display for ApplicationId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ApplicationTag(NonZeroU64);
 
+impl ApplicationTag {
+    /// As one number, which is the same for the next process, if it is of the same build.
+    pub const fn bits(self) -> u64 {
+        self.0.get()
+    }
+}
+
 /// QoS Flow Identifier, 0 to 63 (TS 29.244 8.2.89).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]

@@ -6,9 +6,11 @@ use crate::charging::records;
 use crate::content::{TLS_PORT, echo, tls_server};
 use anyhow::{Context, Result, ensure};
 use lab::address::{HTTP_PORT, SERVER};
-use lab::anchorline::{Node, Ran};
-use lab::measure::random_file;
-use lab::{Core, Lab, command, config, wait};
+use lab::anchorline::{Node, Part, Ran};
+use lab::http::FileServer;
+use lab::measure::{hash, random_file};
+use lab::{Core, Lab, Process, command, config, wait};
+use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -17,6 +19,7 @@ use std::time::Duration;
 
 pub(crate) const TESTS: &[Test] = &[
     ("each_request_of_a_connection_is_charged_by_its_own_url", Core::Engine, charged_by_url),
+    ("a_download_is_charged_by_its_name_in_the_next_data_plane", Core::Engine, charged_after_a_restart),
     ("each_connection_between_the_same_ports_is_charged_by_its_own_name", Core::Engine, charged_by_name),
 ];
 
@@ -50,11 +53,38 @@ fn charged_by_url(lab: &Lab) -> Result<()> {
     ask(lab)?;
     let connections = server.join().map_err(|_| anyhow::anyhow!("the server panicked"))??;
     ensure!(connections == 1, "all of it on one connection, not {connections}");
-    let uplink = charged.end()?;
+    let uplink = charged.end("uplink_bytes")?;
     let of = |group| uplink.get(&group).copied().unwrap_or(0);
     ensure!((1..LITTLE).contains(&of(10)), "the request without a body: {uplink:?}");
     ensure!((BODY..BODY + LITTLE).contains(&of(20)), "those of one body: {uplink:?}");
     ensure!((2 * BODY..2 * BODY + LITTLE).contains(&of(1)), "that of two bodies: {uplink:?}");
+    Ok(())
+}
+
+/// Of 4 seconds, in the midst of which the data plane ends in order.
+const DOWNLOAD: u64 = 800_000;
+const BYTES_S: u64 = 200_000;
+
+fn charged_after_a_restart(lab: &Lab) -> Result<()> {
+    let mut charged = Charged::start(lab, HOSTS)?;
+    let files = lab.scratch.path();
+    let sent = random_file(&files.join("file"), DOWNLOAD)?;
+    let _server = FileServer::start(&lab.dn, (SERVER, HTTP_PORT), files)?;
+    let answer = files.join("answer");
+    let mut curl = lab.ran.command("curl");
+    curl.args(["--silent", "--show-error", "--noproxy", "*", "--max-time", "40", "--resolve"]);
+    curl.arg(format!("one.example:{HTTP_PORT}:{SERVER}")).arg("--output").arg(&answer);
+    curl.arg(format!("http://one.example:{HTTP_PORT}/file?bytes_s={BYTES_S}"));
+    let mut curl = Process::spawn("curl", &mut curl, lab.dir.path())?;
+    std::thread::sleep(Duration::from_millis(1_500));
+    let old = charged.node.pid(Part::Dpe)?;
+    kill(old, Signal::SIGTERM)?;
+    charged.node.wait_restart(Part::Dpe, old)?;
+    let exit = curl.wait_exit(Duration::from_secs(60))?;
+    ensure!(exit.success() && hash(&answer)? == sent, "curl: {exit}: {}", curl.output()?);
+    let downlink = charged.end("downlink_bytes")?;
+    ensure!(downlink.keys().eq(&[10]), "all of it is of one.example: {downlink:?}");
+    ensure!(downlink.values().all(|bytes| *bytes > DOWNLOAD), "{downlink:?}");
     Ok(())
 }
 
@@ -75,7 +105,7 @@ fn charged_by_name(lab: &Lab) -> Result<()> {
         let port = command::run(&mut curl, Duration::from_secs(30))?.success()?;
         ensure!(port == USER_PORT, "it began at {port}");
     }
-    let uplink = charged.end()?;
+    let uplink = charged.end("uplink_bytes")?;
     let of = |group| uplink.get(&group).copied().unwrap_or(0);
     ensure!(of(10) > 0 && (15..25).contains(&(of(20) * 10 / of(10))), "four to two: {uplink:?}");
     ensure!(of(1) == 0, "nothing is of neither: {uplink:?}");
@@ -106,15 +136,16 @@ impl Charged {
         Ok(Self { node, ran, folder })
     }
 
-    /// Ends the user's session, and the node; bytes from the user by rating group.
-    fn end(self) -> Result<HashMap<u64, u64>> {
+    /// Ends the user's session, and the node; bytes of a direction by rating group.
+    fn end(self, direction: &str) -> Result<HashMap<u64, u64>> {
         let Self { node, ran, folder } = self;
         ran.stop()?;
         node.wait_sessions(0)?;
         node.wait_balance()?;
-        let uplink = wait::until("records", Duration::from_secs(20), || uplink(&node, &folder))?;
+        let found = || bytes(&node, &folder, direction);
+        let bytes = wait::until("records", Duration::from_secs(20), found)?;
         node.stop()?;
-        Ok(uplink)
+        Ok(bytes)
     }
 }
 
@@ -138,13 +169,13 @@ fn ask(lab: &Lab) -> Result<()> {
     command::run(&mut curl, Duration::from_secs(60))?.success().map(drop)
 }
 
-/// Bytes from the user by rating group, once there are any.
-fn uplink(node: &Node, folder: &Path) -> Result<Option<HashMap<u64, u64>>> {
-    let mut uplink = HashMap::new();
+/// Bytes of a direction by rating group, once there are any.
+fn bytes(node: &Node, folder: &Path, direction: &str) -> Result<Option<HashMap<u64, u64>>> {
+    let mut bytes = HashMap::new();
     let records = records(node, folder, "_-_json.jsonl")?;
     for container in records.iter().filter_map(|record| record.get("containers")?.as_array()).flatten() {
         let number = |name: &str| container.get(name).and_then(Value::as_u64).context(name.to_owned());
-        *uplink.entry(number("rating_group")?).or_default() += number("uplink_bytes")?;
+        *bytes.entry(number("rating_group")?).or_default() += number(direction)?;
     }
-    Ok(Some(uplink).filter(|uplink| !uplink.is_empty()))
+    Ok(Some(bytes).filter(|bytes| !bytes.is_empty()))
 }

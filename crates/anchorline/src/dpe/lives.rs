@@ -1,7 +1,7 @@
 //! Where this life of the data plane counts, and notes what it knows of connections, so that the next one can tell the one and go on
 //! with the other; and what those before it have left.
 
-use dataplane::{Crew, Former, Lasting, Legacy, Limits};
+use dataplane::{ContentRules, Crew, Former, Lasting, Learned, LearnedFlow, Legacy, Limits};
 use dplink::UsageCounts;
 use host::{MemoryFolder, Root};
 use rules::Seid;
@@ -59,6 +59,14 @@ impl Lives {
     /// What the last life knew of connections; nothing, once it was asked for.
     pub(super) fn legacy(&mut self) -> Legacy {
         std::mem::take(&mut self.legacy)
+    }
+
+    /// This life is over, and flows are of these applications. Without a place for it, the next one does not know.
+    pub(super) fn leave(&self, content: &ContentRules, flows: Vec<LearnedFlow>) {
+        let left = self.own.as_ref().filter(|_| !flows.is_empty());
+        if let Some(Err(error)) = left.map(|own| own.leave(&Learned::new(content, flows))) {
+            tracing::warn!("the next data plane does not know of what applications flows are: {error}");
+        }
     }
 
     /// Where this life counts.
@@ -137,7 +145,18 @@ fn former(places: &[(PathBuf, String)]) -> (Option<Former>, Legacy) {
         tracing::warn!("what {} holds was told too late, and is lost", former.path().display());
         forget(former);
     }
-    (last, legacy)
+    (last, legacy.with(learned(places)))
+}
+
+/// Of what applications flows were, if the last life ended in order.
+fn learned(places: &[(PathBuf, String)]) -> Learned {
+    let unread = |path: &Path, error: io::Error| {
+        tracing::warn!("of what applications flows were cannot be read from {}: {error}", path.display());
+    };
+    // None stays to be taken for a later life's.
+    let all: Vec<Learned> =
+        places.iter().filter_map(|(folder, node)| Learned::take(folder, node, unread)).collect();
+    all.into_iter().next().unwrap_or_default()
 }
 
 fn legacy(former: &Former) -> Legacy {

@@ -20,12 +20,13 @@ mod worker;
 
 use crate::settings::{Args, DpeSettings, HugePages, Settings};
 use crate::{exit, layout, socket};
-use dataplane::{Config, Limits};
+use dataplane::{Config, ContentRules, Limits};
 use dpdk::{Eal, EalConfig, Memory};
 use dplink::PortSteering;
 use host::Placement;
 pub(crate) use link::FAREWELL;
 use nix::sys::signal::{SigSet, Signal};
+use std::sync::Arc;
 use std::time::Duration;
 use steer::ExactRules;
 
@@ -86,13 +87,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let _beside = numa::Beside::all_workers(&placement);
     let watch = watch::Watch::new(opened.watch);
     let served = Served { engine, steering: opened.steering, exact: opened.exact, taps, watch, lives };
-    let served = serve(&settings, served, &workers);
-    workers.stop()?;
+    let Ended { result, lives, content } = serve(&settings, served, &workers)?;
+    let flows = workers.stop()?;
+    if let Some(content) = content {
+        lives.leave(&content, flows);
+    }
     // The AF_XDP driver keeps some packets when it closes; the kernel takes all memory back with the process.
     if let Err(error) = eal.cleanup() {
         tracing::debug!("DPDK is left as it is: {error}");
     }
-    served
+    result
 }
 
 /// No signal may end the process while DPDK maps its memory: a limit of the kernel is raised just then.
@@ -108,7 +112,16 @@ fn start_eal(dpe: &DpeSettings, placement: &Placement) -> anyhow::Result<&'stati
     eal
 }
 
-fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyhow::Result<()> {
+/// What is left of a server.
+struct Ended {
+    /// Why it ended, if nobody told it to.
+    result: anyhow::Result<()>,
+    lives: lives::Lives,
+    /// The content rules that were in force.
+    content: Option<Arc<ContentRules>>,
+}
+
+fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyhow::Result<Ended> {
     let Served { engine, steering, exact, taps, watch, lives } = served;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -120,13 +133,15 @@ fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyh
         let end = tokio::select! {
             result = server.serve() => result,
             () = crate::up::told_to_stop() => Ok(()),
-            () = workers.died() => anyhow::bail!("a worker stopped"),
+            () = workers.died() => Err(anyhow::anyhow!("a worker stopped")),
         };
-        tokio::select! {
+        let result = tokio::select! {
             () = server.end() => end,
             () = told_again() => end,
-            () = workers.died() => anyhow::bail!("a worker stopped"),
-        }
+            () = workers.died() => Err(anyhow::anyhow!("a worker stopped")),
+        };
+        let (lives, content) = server.left();
+        Ok(Ended { result, lives, content })
     })
 }
 

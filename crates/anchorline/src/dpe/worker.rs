@@ -4,7 +4,7 @@ use super::idle::{Idling, Patience};
 use super::ports::Port;
 use crate::settings::Settings;
 use anyhow::Context;
-use dataplane::Worker;
+use dataplane::{LearnedFlow, Worker};
 use dpdk::Eal;
 use dplink::WorkerIdle;
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 /// The workers under way.
 pub(crate) struct Running {
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<JoinHandle<Vec<LearnedFlow>>>,
     idle: Vec<WorkerIdle>,
     stop: Arc<AtomicBool>,
     died: tokio::sync::Mutex<mpsc::Receiver<()>>,
@@ -52,14 +52,15 @@ impl Running {
         for (number, (worker, patience)) in workers.into_iter().zip(patient).enumerate() {
             let (cpu, told, tell) = (settings.dpe.crew.cpus.get(number).copied(), told.clone(), tell.clone());
             let body = move || {
-                if let Err(error) = prepare(eal, cpu).map(|_worker| work(worker, patience, &told)) {
+                prepare(eal, cpu).map(|_worker| work(worker, patience, &told)).unwrap_or_else(|error| {
                     tracing::error!("{error:#}");
-                }
+                    vec![]
+                })
             };
             let guarded = move || {
                 // Told when the thread ends, in whatever way.
                 let _ending = Ending(tell);
-                body();
+                body()
             };
             running.threads.push(thread::Builder::new().name(format!("worker-{number}")).spawn(guarded)?);
         }
@@ -76,14 +77,12 @@ impl Running {
         let _ = self.died.lock().await.recv().await;
     }
 
-    /// Ends the workers between two turns.
-    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+    /// Ends the workers between two turns; flows that they knew to be of some application.
+    pub(crate) fn stop(mut self) -> anyhow::Result<Vec<LearnedFlow>> {
         self.stop.store(true, Ordering::Relaxed);
         let joined: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
-        match joined.iter().all(Result::is_ok) {
-            true => Ok(()),
-            false => Err(anyhow::anyhow!("a worker panicked")),
-        }
+        let flows: Result<Vec<_>, _> = joined.into_iter().collect();
+        flows.map(|flows| flows.concat()).map_err(|_| anyhow::anyhow!("a worker panicked"))
     }
 }
 
@@ -112,11 +111,13 @@ fn prepare(eal: &Eal, cpu: Option<usize>) -> anyhow::Result<dpdk::WorkerThread> 
     Ok(eal.register_thread()?)
 }
 
-fn work(mut worker: Worker<Port>, mut patience: Patience, told: &Told) {
+/// Turns until it is told to stop; flows that are known to be of some application then.
+fn work(mut worker: Worker<Port>, mut patience: Patience, told: &Told) -> Vec<LearnedFlow> {
     dpdk::wake_on_time();
     while !told.stop.load(Ordering::Relaxed) {
         let now_ns = told.zero.elapsed().as_nanos() as u64;
         let received = worker.turn(now_ns);
         patience.turn(&worker, now_ns, received);
     }
+    worker.learned()
 }

@@ -1,14 +1,12 @@
 //! What a life of the engine that is over has counted and left behind.
 
-use super::{Header, Legacy, Part, SUFFIX, written};
+use super::{Header, Legacy, Part, SUFFIX, files, open_own, written};
 use crate::state::{Cell, Label, told};
 use dplink::UsageCounts;
-use nix::fcntl::OFlag;
-use nix::unistd::geteuid;
 use rules::Seid;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use zerocopy::IntoBytes;
@@ -30,14 +28,8 @@ pub struct Former {
 impl Former {
     /// Those of a node, the oldest first. A file that cannot be read is not among them; it is passed to `unread`, with the reason.
     pub fn all(folder: &Path, node: &str, mut unread: impl FnMut(&Path, io::Error)) -> Vec<Self> {
-        let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let is_of_node = |path: &PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let rest = name.strip_prefix(node).and_then(|rest| rest.strip_prefix('.'));
-            rest.and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(|life| !life.contains('.'))
-        };
         let mut all = vec![];
-        for path in paths.filter(is_of_node) {
+        for path in files(folder, node, SUFFIX) {
             match Self::open(&path) {
                 Ok(former) => all.extend(former),
                 Err(error) => unread(&path, error),
@@ -49,13 +41,8 @@ impl Former {
 
     /// `None` where its owner lives, or ended before it was laid out.
     fn open(path: &Path) -> io::Result<Option<Self>> {
-        // In a folder that others may write to, too, a file is ours if we made it.
-        let mut options = File::options();
-        let file = options.read(true).write(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
+        let file = open_own(path)?;
         let about = file.metadata()?;
-        if about.uid() != geteuid().as_raw() {
-            return Err(io::Error::other("it is another user's"));
-        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),

@@ -1,9 +1,10 @@
 //! What a life of the engine that is over knew of connections, and what one of its sessions has of that.
 
-use super::{Header, Part, written};
-use crate::state::{Connection, Key, Redirection, Shift, is_of};
+use super::{Header, Learned, LearnedFlow, Part, written};
+use crate::content::{ContentRules, Detected, Named};
+use crate::state::{Connection, FlowKey, Key, Redirection, Shift, is_of};
 use rules::Seid;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -16,15 +17,23 @@ const PORTION: u64 = 1_024;
 #[derive(Debug, Default)]
 pub struct Legacy {
     redirections: HashMap<Seid, Vec<Redirection>>,
-    /// By the user's address, as [`FlowKey::user`](crate::state::FlowKey::user) has it.
-    shifts: HashMap<u64, Vec<Shift>>,
+    shifts: ByUser<Shift>,
+    flows: ByUser<LearnedFlow>,
+    /// What applications of flows were called by number, until they have numbers of this life...
+    names: Vec<Named>,
+    /// ... which are these.
+    numbers: Vec<Option<Detected>>,
 }
+
+/// By the user's address, as [`FlowKey::user`] has it.
+type ByUser<T> = BTreeMap<u64, Vec<T>>;
 
 /// What a session goes on with.
 #[derive(Debug)]
 pub(crate) struct Inherited {
     pub(crate) redirections: Vec<Redirection>,
     pub(crate) connections: Vec<Connection>,
+    pub(crate) flows: Vec<LearnedFlow>,
 }
 
 impl Legacy {
@@ -48,32 +57,54 @@ impl Legacy {
         Ok(legacy)
     }
 
+    /// With what was left of flows.
+    #[must_use]
+    pub fn with(mut self, learned: Learned) -> Self {
+        self.names = learned.names;
+        for flow in learned.flows {
+            self.flows.entry(flow.key.user()).or_default().push(flow);
+        }
+        self
+    }
+
     /// Whether there is nothing to go on with.
     pub fn is_empty(&self) -> bool {
-        self.redirections.is_empty() && self.shifts.is_empty()
+        self.redirections.is_empty() && self.shifts.is_empty() && self.flows.is_empty()
+    }
+
+    /// Content rules are in force, by whose numbers flows are known in this life.
+    pub(crate) fn number(&mut self, content: &ContentRules) {
+        self.numbers = content.numbers(&self.names);
     }
 
     /// What is of a session that comes into force with these keys, which nobody else gets then.
     pub(crate) fn take(&mut self, session: Seid, keys: &[Key]) -> Option<Box<Inherited>> {
         let redirections = self.redirections.remove(&session).unwrap_or_default();
-        let connections: Vec<Connection> = self.take_shifts(keys).iter().map(Shift::connection).collect();
-        let is_any = !redirections.is_empty() || !connections.is_empty();
-        is_any.then(|| Box::new(Inherited { redirections, connections }))
+        let shifts = take(&mut self.shifts, keys, Shift::key);
+        let connections: Vec<Connection> = shifts.iter().map(Shift::connection).collect();
+        let flows = take(&mut self.flows, keys, |flow| &flow.key);
+        let flows: Vec<LearnedFlow> = flows.into_iter().filter_map(|flow| self.numbered(flow)).collect();
+        let is_any = !redirections.is_empty() || !connections.is_empty() || !flows.is_empty();
+        is_any.then(|| Box::new(Inherited { redirections, connections, flows }))
     }
 
-    fn take_shifts(&mut self, keys: &[Key]) -> Vec<Shift> {
-        let is_mine = |shift: &mut Shift| is_of(keys, shift.key());
-        let mut taken = vec![];
-        if keys.iter().any(|key| matches!(key, Key::Route(..))) {
-            // Which of its addresses are of users nobody knows but by looking.
-            taken.extend(self.shifts.values_mut().flat_map(|all| all.extract_if(.., is_mine)));
-        }
-        for user in keys.iter().filter_map(Key::user_bits) {
-            let all = self.shifts.get_mut(&user).into_iter();
-            taken.extend(all.flat_map(|all| all.extract_if(.., is_mine)));
-        }
-        taken
+    /// A flow by this life's numbers; `None` where no rules name its application any more.
+    fn numbered(&self, flow: LearnedFlow) -> Option<LearnedFlow> {
+        let place = flow.detected.place()?;
+        let detected = (*self.numbers.get(place)?)?.looking_again_as(flow.detected);
+        Some(LearnedFlow::new(flow.key, detected, flow.said))
     }
+}
+
+/// Takes out what is of a session that has these keys.
+fn take<T>(all: &mut ByUser<T>, keys: &[Key], key: impl Fn(&T) -> &FlowKey) -> Vec<T> {
+    let mut taken = vec![];
+    for users in keys.iter().filter_map(Key::users) {
+        let found =
+            all.range_mut(users).flat_map(|(_, of_user)| of_user.extract_if(.., |it| is_of(keys, key(it))));
+        taken.extend(found);
+    }
+    taken
 }
 
 /// Shows what a worker's table holds, in the order of entries, of which some may be empty.

@@ -27,6 +27,7 @@ use super::blocks::{self, At, Blocks, FlowLine, Look, WAYS};
 use super::flow_key::FlowKey;
 use super::step::StepIndex;
 use crate::content::Detected;
+use crate::lasting::LearnedFlow;
 use packed::Found;
 use rules::Direction;
 
@@ -296,6 +297,21 @@ impl Flows {
         let next = (until < self.blocks.len()).then_some(until);
         self.passed_on = next.unwrap_or_default();
         next
+    }
+
+    /// Flows of some application, for the next life of the engine, where sessions between tunnels of this node have other places.
+    pub(crate) fn learned(&self) -> impl Iterator<Item = LearnedFlow> {
+        let all = (0..self.blocks.len()).flat_map(|block| self.blocks.taken(block));
+        let flows = all.map(|at| self.blocks.get(at).flow());
+        let is_lasting = |flow: &Flow| flow.detected.is_of_some() && !flow.key.is_between();
+        flows.filter(is_lasting).map(|flow| LearnedFlow::new(flow.key, flow.detected, flow.said()))
+    }
+
+    /// A flow was found to be of an application in a former life of the engine. With its next packet it asks the rules of this one, if it is
+    /// known what it said.
+    pub(super) fn inherit(&mut self, LearnedFlow { key, detected, said, .. }: LearnedFlow, now_ns: u64) {
+        self.learn_application(&key, detected, now_ns);
+        self.say(self.place_of(&key), said);
     }
 
     /// A flow waits that may have been here before: what it was then may be over.

@@ -4,6 +4,7 @@ use super::probing::Full;
 use super::session::Key;
 use super::table::Table;
 use rules::Instance;
+use std::ops::RangeInclusive;
 
 /// How many bits of a user's key a network has, and of which family it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +41,12 @@ impl Length {
             0 => u64::MAX,
             bits => (1 << (IPV6_MAX - bits)) - 1,
         }
+    }
+
+    /// The users that a network of these bits has, given as in flows' keys.
+    pub(super) const fn users(self, bits: u64) -> RangeInclusive<u64> {
+        let last = bits | self.rest();
+        if self.0 < IPV4_ZERO { bits..=last } else { bits << 32..=last << 32 }
     }
 
     /// Whether a network of these bits has a user, given as in a flow's key.

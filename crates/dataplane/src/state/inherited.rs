@@ -1,4 +1,4 @@
-//! A session in force goes on with what a former life of the engine knew of its connections.
+//! A session in force goes on with what a former life of the engine knew of its flows.
 
 use super::State;
 use crate::lasting::Inherited;
@@ -10,6 +10,9 @@ impl State {
             self.inherit_redirection(redirection);
         }
         let Self { connections, flows, now_ns, .. } = self;
+        for flow in inherited.flows.drain(..) {
+            flows.inherit(flow, *now_ns);
+        }
         for connection in inherited.connections.drain(..) {
             connections.inherit(connection, |key| flows.hash(key), *now_ns);
         }

@@ -21,6 +21,7 @@ use crate::content::Detected;
 use crate::kept::Told;
 use crate::steering::{Buckets, GIVEN_MAX};
 use rules::Seid;
+use std::ops::RangeInclusive;
 
 /// Blocks of flows looked at in one turn, 2 KiB each, for what a user's flows were found to be of.
 const BLOCKS_AT_ONCE: usize = 32;
@@ -191,11 +192,12 @@ pub(crate) struct Expected {
 }
 
 impl Key {
-    /// The user, as flows have it ([`FlowKey::user`]); `None` of what is no user's address.
-    pub(crate) fn user_bits(&self) -> Option<u64> {
-        match self {
-            Self::User(user, _) => Some(Buckets::user(*user)),
-            Self::Tunnel(_) | Self::Route(..) => None,
+    /// The users it leads to, as flows have them ([`FlowKey::user`]); `None` of a tunnel.
+    pub(crate) fn users(&self) -> Option<RangeInclusive<u64>> {
+        match *self {
+            Self::User(user, _) => Some(Buckets::user(user)..=Buckets::user(user)),
+            Self::Route(bits, length, _) => Some(length.users(bits)),
+            Self::Tunnel(_) => None,
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What the next life of the engine knows of connections of the one before it, which was killed.
 
+use super::content::OTHER;
 use super::enrich::{FIELD, GET, acknowledge, say, shake_hands};
 use super::readdress::{heard_from, sent_to};
 use super::redirect::{USER_FIRST, flow};
+use super::requests::{Connection, get};
 use crate::fixture::{Bench, READDRESSED, SERVED, config, enriched, readdressed, rules};
-use crate::{Config, Former, Lasting, Legacy};
+use crate::{Config, Former, Lasting, Learned, Legacy};
 use dplink::Command;
 use rules::{Rules, Seid, Urr, UrrId};
 use std::path::Path;
@@ -154,4 +156,66 @@ fn who_ends_in_order_leaves_connections_and_no_counts() {
     drop(bench);
     lasting.forget_counts().unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+const RULES: &str = "id=1 precedence=1 rating-group=1 application=service-1 host=one.example\n";
+/// In which the application has another number.
+const OTHERS: &str = "id=1 precedence=1 rating-group=1 application=service-4 host=four.example\n\
+                      id=2 precedence=2 rating-group=1 application=service-1 host=one.example\n";
+const ANYTHING: &str = "id=1 precedence=1 rating-group=1 application=service-4 host=four.example\n";
+
+/// A life that has from the last one what was left of its flows.
+fn with_flows(connection: &Connection, folder: &Path, epoch: u64) -> Bench {
+    let lasting = Lasting::create(folder, NODE, epoch).unwrap();
+    let content = connection.bench.engine.content().unwrap();
+    lasting.leave(&Learned::new(&content, connection.bench.worker.learned())).unwrap();
+    let learned = Learned::take(folder, NODE, |path, error| panic!("{}: {error}", path.display())).unwrap();
+    assert_eq!(Learned::take(folder, NODE, |_, _| ()), None, "it is told once");
+    let mut config = config();
+    config.limits.pdrs = 2_000;
+    let mut bench = Bench::over(&Config { seed: epoch, ..config });
+    bench.engine.inherit(Legacy::default().with(learned));
+    bench
+}
+
+fn of_service_1() -> Connection {
+    let mut connection = Connection::begin(RULES, 1);
+    connection.say(&get("one.example/"), 1);
+    connection.answer(1);
+    connection.check();
+    connection
+}
+
+#[test]
+fn a_flow_stays_of_its_application_where_a_life_ends_in_order() {
+    let folder = folder();
+    for (epoch, text, urr) in [(7, RULES, 1), (8, OTHERS, 1), (9, ANYTHING, OTHER)] {
+        let connection = of_service_1();
+        let bench = with_flows(&connection, folder.path(), epoch);
+        let mut connection = connection.go_on_in(bench, text);
+        connection.answer(urr);
+        connection.say(b"more", urr);
+        connection.check();
+    }
+}
+
+#[test]
+fn what_is_left_of_flows_may_be_damaged() {
+    let folder = folder();
+    let connection = of_service_1();
+    let lasting = Lasting::create(folder.path(), NODE, 7).unwrap();
+    let content = connection.bench.engine.content().unwrap();
+    let path = lasting.path().with_extension("flows");
+    let learned = Learned::new(&content, connection.bench.worker.learned());
+    lasting.leave(&learned).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let flows = size_of::<crate::LearnedFlow>();
+    for length in 0..whole.len() - flows {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let mut unread = 0;
+        assert_eq!(Learned::take(folder.path(), NODE, |_, _| unread += 1), None, "{length}");
+        assert_eq!(unread, 1);
+    }
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(Learned::take(folder.path(), NODE, |_, _| ()), Some(learned));
 }

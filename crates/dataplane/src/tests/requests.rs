@@ -1,6 +1,6 @@
 //! Connections with several requests of HTTP/1.x: each counts, with what is said until the next one, for what its own URL is of.
 
-use super::content::{OTHER, bench, content, query};
+use super::content::{OTHER, bench, content, in_service, query};
 use super::enrich::{FIELD, acknowledge};
 use super::redirect::{ANSWER, SERVER_FIRST, TUNNEL, USER_FIRST, bench_with, down, flow, made, pass, up};
 use crate::fixture::{Bench, N3, N6, PORTAL, SERVED, served};
@@ -41,6 +41,17 @@ impl Connection {
         let mut connection = Self { bench, flow: flow(1), numbers, expected: HashMap::new() };
         connection.shake_hands(first);
         connection
+    }
+
+    /// The same flow, and the next life of the engine, which has this from the one before it, and other content rules before its session.
+    pub(super) fn go_on_in(self, bench: Bench, text: &str) -> Self {
+        let mut next = Self { bench, expected: HashMap::new(), ..self };
+        let rules = content(text, 9, &next.bench);
+        next.bench.engine.load(rules);
+        next.bench.settle();
+        next.bench.put(1, 1, in_service(1));
+        next.bench.settle();
+        next
     }
 
     /// A handshake before what [`Connection::numbers`] say comes next.

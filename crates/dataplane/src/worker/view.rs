@@ -4,6 +4,7 @@ use super::Worker;
 use crate::counters::Counters;
 #[cfg(test)]
 use crate::frame::PortIndex;
+use crate::lasting::LearnedFlow;
 use crate::port::Port;
 use crate::state::ContentCounts;
 #[cfg(test)]
@@ -25,6 +26,11 @@ impl<P: Port> Worker<P> {
     /// What content rules have found out.
     pub fn content_counts(&self) -> ContentCounts {
         self.state.content.counts()
+    }
+
+    /// Flows that are known to be of some application, for the next life of the engine.
+    pub fn learned(&self) -> Vec<LearnedFlow> {
+        self.state.flows.learned().collect()
     }
 
     /// What this worker's books say now.

@@ -1,7 +1,9 @@
 //! The last words to the control plane: what sessions have used, which dies with this process.
 
-use super::{ConnectionId, POLL, Server};
+use super::{ConnectionId, Lives, POLL, Server};
+use dataplane::ContentRules;
 use dplink::{Command, Notice};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -45,6 +47,11 @@ impl Server {
                 "the control plane has not said that it heard what all sessions have used: {untold}"
             ),
         }
+    }
+
+    /// What others have to do with once it is over.
+    pub(crate) fn left(&mut self) -> (Lives, Option<Arc<ContentRules>>) {
+        (std::mem::take(&mut self.lives), self.engine.content())
     }
 
     pub(super) async fn last_words(&mut self) -> Heard {

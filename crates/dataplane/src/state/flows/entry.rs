@@ -111,7 +111,7 @@ impl Flow {
         is_known
     }
 
-    const fn said(&self) -> Said {
+    pub(super) const fn said(&self) -> Said {
         Said { bits: self.looks & said::BITS, host: self.host }
     }
 

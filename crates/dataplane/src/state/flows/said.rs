@@ -1,6 +1,7 @@
 //! What the first packets of a flow said, in as little as a flow has room for: enough to ask other rules of the same.
 
 use dpi::matching::{Facts, Layer};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// In an octet whose lower bits are [`super::Flow::looks`]: there is something to ask again by...
 const ASKABLE: u8 = 1 << 7;
@@ -16,7 +17,8 @@ const LAYERS: [Layer; 7] =
     [Layer::Http, Layer::Http2, Layer::Tls, Layer::Quic, Layer::Dns, Layer::Stun, Layer::Rtp];
 
 /// A layer, and eight bits of the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
 pub(crate) struct Said {
     pub(super) bits: u8,
     /// 0 where no host was named.
