@@ -4,6 +4,7 @@
 use super::{Header, MAGIC, open_own};
 use crate::content::{ContentRules, Detected, Named};
 use crate::state::{FlowKey, Said};
+use std::cmp::Reverse;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,7 +22,9 @@ pub struct LearnedFlow {
     /// Of which, by the numbers of its life.
     pub(crate) detected: Detected,
     pub(crate) said: Said,
-    _unused: [u8; 4],
+    /// For how long it has been silent, in ticks of its table.
+    pub(crate) age: u16,
+    pub(crate) unused: [u8; 2],
 }
 
 /// Such flows, and what their numbers stand for.
@@ -31,15 +34,11 @@ pub struct Learned {
     pub(super) flows: Vec<LearnedFlow>,
 }
 
-impl LearnedFlow {
-    pub(crate) const fn new(key: FlowKey, detected: Detected, said: Said) -> Self {
-        Self { key, detected, said, _unused: [0; 4] }
-    }
-}
-
 impl Learned {
-    /// Of all workers' flows, and the content rules in force.
-    pub fn new(content: &ContentRules, flows: Vec<LearnedFlow>) -> Self {
+    /// Of all workers' flows, and the content rules in force. Where a session has moved, its old worker may know of a flow what is over: what
+    /// was said last comes last.
+    pub fn new(content: &ContentRules, mut flows: Vec<LearnedFlow>) -> Self {
+        flows.sort_by_key(|flow| Reverse(flow.age));
         Self { names: content.names(), flows }
     }
 

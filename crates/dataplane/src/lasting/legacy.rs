@@ -1,6 +1,6 @@
 //! What a life of the engine that is over knew of connections, and what one of its sessions has of that.
 
-use super::{Header, Learned, LearnedFlow, Part, written};
+use super::{Header, Learned, LearnedFlow, Part, monotonic_ns, written};
 use crate::content::{ContentRules, Detected, Named};
 use crate::state::{Connection, FlowKey, Key, Redirection, Shift, is_of};
 use rules::Seid;
@@ -42,9 +42,10 @@ impl Legacy {
         if header.bytes() > file.metadata()?.len() {
             return Ok(legacy);
         }
+        let now_ns = monotonic_ns()?.saturating_sub(header.zero_ns);
         for worker in 0..header.workers {
             each((file, header), (worker, Part::Redirections), |known: Redirection| {
-                if let Some(session) = known.session() {
+                if let Some(session) = known.session(now_ns) {
                     legacy.redirections.entry(session).or_default().push(known);
                 }
             })?;
@@ -92,7 +93,7 @@ impl Legacy {
     fn numbered(&self, flow: LearnedFlow) -> Option<LearnedFlow> {
         let place = flow.detected.place()?;
         let detected = (*self.numbers.get(place)?)?.looking_again_as(flow.detected);
-        Some(LearnedFlow::new(flow.key, detected, flow.said))
+        Some(LearnedFlow { detected, ..flow })
     }
 }
 

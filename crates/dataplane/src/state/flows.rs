@@ -300,11 +300,17 @@ impl Flows {
     }
 
     /// Flows of some application, for the next life of the engine, where sessions between tunnels of this node have other places.
-    pub(crate) fn learned(&self) -> impl Iterator<Item = LearnedFlow> {
+    pub(crate) fn learned(&self, now_ns: u64) -> impl Iterator<Item = LearnedFlow> {
         let all = (0..self.blocks.len()).flat_map(|block| self.blocks.taken(block));
         let flows = all.map(|at| self.blocks.get(at).flow());
         let is_lasting = |flow: &Flow| flow.detected.is_of_some() && !flow.key.is_between();
-        flows.filter(is_lasting).map(|flow| LearnedFlow::new(flow.key, flow.detected, flow.said()))
+        flows.filter(is_lasting).map(move |flow| LearnedFlow {
+            key: flow.key,
+            detected: flow.detected,
+            said: flow.said(),
+            age: tick(now_ns).wrapping_sub(flow.seen),
+            unused: [0; 2],
+        })
     }
 
     /// A flow was found to be of an application in a former life of the engine. With its next packet it asks the rules of this one, if it is

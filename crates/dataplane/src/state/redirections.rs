@@ -100,9 +100,9 @@ impl Redirection {
         seal(self.as_bytes().get(..SEALED).unwrap_or_default())
     }
 
-    /// Whose it is, if it is one, and was written whole.
-    pub(crate) fn session(&self) -> Option<Seid> {
-        let is_whole = self.key != FlowKey::NONE && self.seal == self.right_seal();
+    /// Whose it is, if it is one that is not over, and was written whole.
+    pub(crate) fn session(&self, now_ns: u64) -> Option<Seid> {
+        let is_whole = !self.is_over(now_ns) && self.seal == self.right_seal();
         is_whole.then_some(Seid(self.session))
     }
 

@@ -199,6 +199,27 @@ fn a_flow_stays_of_its_application_where_a_life_ends_in_order() {
     }
 }
 
+/// A worker that its session has left knows of the flow what may be over.
+#[test]
+fn of_what_two_workers_know_of_a_flow_the_latter_counts() {
+    let mut connection = of_service_1();
+    super::reloads::load(&mut connection, OTHERS);
+    let content = connection.bench.engine.content().unwrap();
+    let four = content.numbers(&[(Some("service-4".to_owned()), None)])[0].unwrap();
+    let [flow] = connection.bench.worker.learned()[..] else { panic!("one flow is of an application") };
+    let older = crate::LearnedFlow { detected: four, age: flow.age + 1, ..flow };
+    for flows in [vec![flow, older], vec![older, flow]] {
+        let legacy = Legacy::default().with(Learned::new(&content, flows));
+        let mut config = config();
+        config.limits.pdrs = 2_000;
+        let mut bench = Bench::over(&Config { seed: 7, ..config });
+        bench.engine.inherit(legacy);
+        let mut connection = of_service_1().go_on_in(bench, OTHERS);
+        connection.answer(1);
+        connection.check();
+    }
+}
+
 #[test]
 fn what_is_left_of_flows_may_be_damaged() {
     let folder = folder();

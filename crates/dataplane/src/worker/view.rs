@@ -30,7 +30,7 @@ impl<P: Port> Worker<P> {
 
     /// Flows that are known to be of some application, for the next life of the engine.
     pub fn learned(&self) -> Vec<LearnedFlow> {
-        self.state.flows.learned().collect()
+        self.state.flows.learned(self.state.now_ns).collect()
     }
 
     /// What this worker's books say now.
