@@ -117,9 +117,10 @@ fn lasting(limits: &Limits) -> Option<Arc<Lasting>> {
     let folder = Path::new(SHARED_MEMORY);
     let small = MemoryFolder::of(&Root::system(), folder).filter(|found| !found.has_huge_pages());
     // Whoever may not is slower, as a data plane there would be.
-    small.into_iter().for_each(|small| drop(small.allow_huge_pages()));
+    let has_huge_pages = small.is_none_or(|small| small.allow_huge_pages().is_ok());
     let node = format!("anchorline-bench-{}", std::process::id());
     let lasting = Lasting::create(folder, &node, NEXT.fetch_add(1, Ordering::Relaxed)).ok()?;
+    let lasting = lasting.keeping_flows(has_huge_pages);
     lasting.forget().ok()?;
     lasting.has_room_for(&Crew::default(), limits).ok().map(|()| Arc::new(lasting))
 }

@@ -15,7 +15,10 @@ mod legacy;
 mod table;
 
 use crate::config::Limits;
-use crate::state::{Cell, Label, Redirection, Shift, cells, connection_places, mix, redirection_places};
+use crate::state::{
+    Cell, FlowBlock, Label, Redirection, Shift, cells, connection_places, flow_blocks, mix,
+    redirection_places,
+};
 use crate::steering::Crew;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
@@ -53,9 +56,11 @@ pub(crate) enum Part {
     Redirections,
     /// Connections whose numbers differ on both sides.
     Shifts,
+    /// Flows, where they lie here.
+    Flows,
 }
 
-const PARTS: usize = 4;
+const PARTS: usize = 5;
 /// Those of what has been told once the control plane has heard of it.
 const COUNTS: [Part; 2] = [Part::Cells, Part::Labels];
 /// Bytes of an entry, by [`Part`].
@@ -64,6 +69,7 @@ const ENTRY_BYTES: [u64; PARTS] = [
     size_of::<Label>() as u64,
     size_of::<Redirection>() as u64,
     size_of::<Shift>() as u64,
+    size_of::<FlowBlock>() as u64,
 ];
 
 /// First in the file.
@@ -86,6 +92,7 @@ pub struct Lasting {
     file: File,
     path: PathBuf,
     epoch: u64,
+    keeps_flows: bool,
 }
 
 impl PartialEq for Lasting {
@@ -123,11 +130,12 @@ fn monotonic_ns() -> io::Result<u64> {
 
 impl Header {
     /// Of so many workers, each with these limits.
-    fn of((epoch, zero_ns): (u64, u64), workers: usize, own: &Limits) -> Self {
+    fn of((epoch, zero_ns): (u64, u64), workers: usize, own: &Limits, keeps_flows: bool) -> Self {
         let cells = cells(own.sessions, own.pdrs);
         let (redirections, shifts) =
             (redirection_places(own.redirections), connection_places(own.connections));
-        let entries = [cells, cells, redirections, shifts].map(|entries| entries as u64);
+        let flows = if keeps_flows { flow_blocks(own.flows) } else { 0 };
+        let entries = [cells, cells, redirections, shifts, flows].map(|entries| entries as u64);
         Self { magic: MAGIC, epoch, zero_ns, workers: workers as u64, entries, entry_bytes: ENTRY_BYTES }
     }
 
@@ -180,10 +188,21 @@ impl Lasting {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { file, path, epoch }),
+            Ok(()) => Ok(Self { file, path, epoch, keeps_flows: false }),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::ResourceBusy.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    /// With flows in it or without. Flows are read at random: a folder that lets nobody have huge pages is no place for them.
+    #[must_use]
+    pub fn keeping_flows(self, keeps_flows: bool) -> Self {
+        Self { keeps_flows, ..self }
+    }
+
+    /// Whether flows lie in it.
+    pub const fn keeps_flows(&self) -> bool {
+        self.keeps_flows
     }
 
     /// Where it is.
@@ -199,29 +218,55 @@ impl Lasting {
         fs::remove_file(&self.path)
     }
 
-    /// Leaves of what applications flows are, beside it.
+    /// What is said here of applications of flows is what the next life hears of them if this one is killed, beside the flows themselves
+    /// where these are kept.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn say(&self, learned: &Learned) -> io::Result<()> {
+        learned.leave(&self.beside())
+    }
+
+    /// Workers have ended, and flows were of these applications. Those that were kept themselves are not needed then.
     ///
     /// # Errors
     /// The system's.
     pub fn leave(&self, learned: &Learned) -> io::Result<()> {
-        learned.leave(&self.path.with_extension(learned::SUFFIX.trim_start_matches('.')))
+        if learned.flows.is_empty() {
+            remove(&self.beside())?
+        } else {
+            self.say(learned)?
+        }
+        self.punch(&Header::read(&self.file)?, &[Part::Flows])
     }
 
-    /// All that was counted has been told, and workers have ended: what is left is what the next life goes on with, if there is anything.
+    /// All that was counted has been told, and workers count no more: what is left is what the next life goes on with, if there is anything.
     ///
     /// # Errors
     /// The system's.
     pub fn forget_counts(&self) -> io::Result<()> {
         let header = Header::read(&self.file)?;
-        if !header.is_ours() || Legacy::read(&self.file, &header)?.is_empty() {
+        if !header.is_ours() || Legacy::of_connections(&self.file, &header)?.is_empty() {
             return self.forget();
         }
-        let places =
-            (0..header.workers).flat_map(|worker| COUNTS.map(|part| (header.place(worker, part), part)));
+        self.punch(&header, &COUNTS)
+    }
+
+    /// Where it is written of what applications flows are.
+    fn beside(&self) -> PathBuf {
+        self.path.with_extension(learned::SUFFIX.trim_start_matches('.'))
+    }
+
+    /// Gives the memory of these parts back.
+    fn punch(&self, header: &Header, parts: &[Part]) -> io::Result<()> {
+        let places = (0..header.workers)
+            .flat_map(|worker| parts.iter().map(move |part| (header.place(worker, *part), *part)));
         for (at, part) in places {
             let (entries, bytes) = header.shape(part);
             let punches = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
-            fallocate(&self.file, punches, at as i64, (entries * bytes) as i64)?;
+            if entries > 0 {
+                fallocate(&self.file, punches, at as i64, (entries * bytes) as i64)?;
+            }
         }
         Ok(())
     }
@@ -232,7 +277,7 @@ impl Lasting {
     /// The system's, as of kernels before 5.14; [`io::ErrorKind::StorageFull`] where there is not.
     pub fn has_room_for(&self, crew: &Crew, limits: &Limits) -> io::Result<()> {
         let own = crew.share(limits);
-        self.has_room(&Header::of((0, 0), crew.workers, &own))?;
+        self.has_room(&Header::of((0, 0), crew.workers, &own, self.keeps_flows))?;
         self.file.set_len(ALIGN)?;
         table::try_taking(&self.file)
     }
@@ -250,7 +295,7 @@ impl Lasting {
     /// # Errors
     /// The system's; [`io::ErrorKind::StorageFull`] where the folder has not the room for all of them.
     pub(crate) fn lay_out(self: &Arc<Self>, workers: usize, own: &Limits) -> io::Result<Vec<Section>> {
-        let header = Header::of((self.epoch, monotonic_ns()?), workers, own);
+        let header = Header::of((self.epoch, monotonic_ns()?), workers, own, self.keeps_flows);
         self.has_room(&header)?;
         self.file.set_len(header.bytes())?;
         self.file.write_all_at(header.as_bytes(), 0)?;
@@ -259,9 +304,19 @@ impl Lasting {
 }
 
 impl Section {
-    /// Where a table lies, which has as many entries at most as the limits say.
-    pub(crate) fn place(&self, part: Part) -> Place {
-        Place { file: Arc::clone(&self.file), at: self.header.place(self.worker, part) }
+    /// Where a table lies, which has as many entries at most as the limits say; `None` of one that lies elsewhere.
+    pub(crate) fn place(&self, part: Part) -> Option<Place> {
+        let (entries, _) = self.header.shape(part);
+        let place = || Place { file: Arc::clone(&self.file), at: self.header.place(self.worker, part) };
+        (entries > 0).then(place)
+    }
+}
+
+/// Removes a file that may not be there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 

@@ -61,8 +61,8 @@ fn charged_by_url(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Of 4 seconds, in the midst of which the data plane ends in order.
-const DOWNLOAD: u64 = 800_000;
+/// Of 8 seconds, in the midst of which the data plane is killed, and the next one ends in order.
+const DOWNLOAD: u64 = 1_600_000;
 const BYTES_S: u64 = 200_000;
 
 fn charged_after_a_restart(lab: &Lab) -> Result<()> {
@@ -72,14 +72,17 @@ fn charged_after_a_restart(lab: &Lab) -> Result<()> {
     let _server = FileServer::start(&lab.dn, (SERVER, HTTP_PORT), files)?;
     let answer = files.join("answer");
     let mut curl = lab.ran.command("curl");
-    curl.args(["--silent", "--show-error", "--noproxy", "*", "--max-time", "40", "--resolve"]);
+    curl.args(["--silent", "--show-error", "--noproxy", "*", "--max-time", "60", "--resolve"]);
     curl.arg(format!("one.example:{HTTP_PORT}:{SERVER}")).arg("--output").arg(&answer);
     curl.arg(format!("http://one.example:{HTTP_PORT}/file?bytes_s={BYTES_S}"));
     let mut curl = Process::spawn("curl", &mut curl, lab.dir.path())?;
-    std::thread::sleep(Duration::from_millis(1_500));
-    let old = charged.node.pid(Part::Dpe)?;
-    kill(old, Signal::SIGTERM)?;
-    charged.node.wait_restart(Part::Dpe, old)?;
+    for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+        std::thread::sleep(Duration::from_millis(1_500));
+        ensure!(curl.runs()?, "the client ended before {signal}: {}", curl.output()?);
+        let old = charged.node.pid(Part::Dpe)?;
+        kill(old, signal)?;
+        charged.node.wait_restart(Part::Dpe, old)?;
+    }
     let exit = curl.wait_exit(Duration::from_secs(60))?;
     ensure!(exit.success() && hash(&answer)? == sent, "curl: {exit}: {}", curl.output()?);
     let downlink = charged.end("downlink_bytes")?;

@@ -311,7 +311,10 @@ impl Server {
                 .map_err(|error| error.to_string())
         });
         match rules {
-            Ok(rules) => self.engine.load(rules),
+            Ok(rules) => {
+                self.lives.name(&rules);
+                self.engine.load(rules);
+            }
             Err(reason) => {
                 if let Some(id) = self.in_control {
                     self.tell(id, Built::refused(revision, reason));

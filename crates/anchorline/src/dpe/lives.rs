@@ -30,20 +30,10 @@ impl Lives {
     pub(super) fn find(run_dir: &Path, epoch: u64, (crew, limits): (&Crew, &Limits)) -> Self {
         let places = places(run_dir);
         let (former, legacy) = former(&places);
-        let create = |(folder, node): &(PathBuf, String)| {
-            ask_for_huge_pages(folder);
-            let own = Lasting::create(folder, node, epoch)
-                .map_err(|error| format!("{} cannot be written to: {error}", folder.display()))?;
-            own.has_room_for(crew, limits).map_err(|error| {
-                // Who gives up leaves nothing behind.
-                drop(own.forget());
-                format!("{} has not the room: {error}", folder.display())
-            })?;
-            Ok(own)
-        };
         let mut reasons = vec![];
-        let found =
-            places.iter().find_map(|place| create(place).map_err(|reason: String| reasons.push(reason)).ok());
+        let found = places.iter().find_map(|place| {
+            create(place, epoch, (crew, limits)).map_err(|reason: String| reasons.push(reason)).ok()
+        });
         if found.is_none() {
             let reasons = reasons.join("; ");
             tracing::warn!(
@@ -61,12 +51,15 @@ impl Lives {
         std::mem::take(&mut self.legacy)
     }
 
+    /// Flows are about to be of what these rules name: a life that is killed cannot say so afterwards.
+    pub(super) fn name(&self, content: &ContentRules) {
+        let keeping = self.own.as_ref().filter(|own| own.keeps_flows());
+        report(keeping.map(|own| own.say(&Learned::new(content, vec![]))));
+    }
+
     /// This life is over, and flows are of these applications. Without a place for it, the next one does not know.
     pub(super) fn leave(&self, content: &ContentRules, flows: Vec<LearnedFlow>) {
-        let left = self.own.as_ref().filter(|_| !flows.is_empty());
-        if let Some(Err(error)) = left.map(|own| own.leave(&Learned::new(content, flows))) {
-            tracing::warn!("the next data plane does not know of what applications flows are: {error}");
-        }
+        report(self.own.as_ref().map(|own| own.leave(&Learned::new(content, flows))));
     }
 
     /// Where this life counts.
@@ -117,6 +110,39 @@ impl Lives {
             tracing::warn!("{} is left behind: {error}", own.path().display());
         }
         Some(own.path())
+    }
+}
+
+/// In a folder that has the room; for flows, too, if it can.
+fn create(
+    (folder, node): &(PathBuf, String),
+    epoch: u64,
+    (crew, limits): (&Crew, &Limits),
+) -> Result<Lasting, String> {
+    let has_huge_pages = has_huge_pages(folder);
+    let own = Lasting::create(folder, node, epoch)
+        .map_err(|error| format!("{} cannot be written to: {error}", folder.display()))?;
+    let own = own.keeping_flows(has_huge_pages);
+    let has_room = own.has_room_for(crew, limits);
+    let own = own.keeping_flows(has_huge_pages && has_room.is_ok());
+    has_room.or_else(|_| own.has_room_for(crew, limits)).map_err(|error| {
+        // Who gives up leaves nothing behind.
+        drop(own.forget());
+        format!("{} has not the room: {error}", folder.display())
+    })?;
+    if !own.keeps_flows() {
+        tracing::info!(
+            "if this process is killed, the next data plane does not know of what applications flows are: {} has not the room for \
+             them, or no huge pages",
+            folder.display()
+        );
+    }
+    Ok(own)
+}
+
+fn report(said: Option<io::Result<()>>) {
+    if let Some(Err(error)) = said {
+        tracing::warn!("the next data plane will not know of what applications flows are: {error}");
     }
 }
 
@@ -192,9 +218,11 @@ fn in_memory(folder: &Path) -> Option<MemoryFolder> {
 }
 
 /// Packets read these counts at random, which takes longer by small pages; where the folder lets nobody have huge ones, it is told to.
-fn ask_for_huge_pages(folder: &Path) {
-    let Some(small) = in_memory(folder).filter(|found| !found.has_huge_pages()) else { return };
-    match small.allow_huge_pages() {
+/// Whether it does then.
+fn has_huge_pages(folder: &Path) -> bool {
+    let Some(small) = in_memory(folder).filter(|found| !found.has_huge_pages()) else { return true };
+    let allowed = small.allow_huge_pages();
+    match &allowed {
         Ok(()) => tracing::info!(
             "files in {} may have huge pages, if they ask for them (huge=advise)",
             folder.display()
@@ -205,6 +233,7 @@ fn ask_for_huge_pages(folder: &Path) {
             folder.display()
         ),
     }
+    allowed.is_ok()
 }
 
 /// A path as part of a file's name, unlike that of any other.
@@ -261,6 +290,19 @@ mod tests {
         assert!(!find(folder.path(), 4).are_any());
         assert_eq!(files(folder.path()), 2, "the second lives, and so did the fourth until now");
         drop((second, two));
+    }
+
+    /// Where flows have no room, counts have.
+    #[test]
+    fn flows_are_kept_where_there_is_room_and_huge_pages() {
+        let folder = tempfile::tempdir_in(SHARED_MEMORY).unwrap();
+        let keeps = |epoch, flows| {
+            let limits = Limits { sessions: 16, pdrs: 32, flows, ..Limits::default() };
+            let lives = Lives::find(folder.path(), epoch, (&Crew::default(), &limits));
+            lives.own().unwrap().keeps_flows()
+        };
+        assert!(!keeps(1, 1 << 40));
+        assert_eq!(keeps(2, 1_000), in_memory(folder.path()).unwrap().has_huge_pages());
     }
 
     #[test]

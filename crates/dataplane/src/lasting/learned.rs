@@ -1,14 +1,13 @@
-//! Of what applications flows were when a life of the engine ended in order: its last words to the next one, in a file of their own beside
-//! the counts. A life that is killed leaves none.
+//! Of what applications flows are, for the next life of the engine, in a file of its own beside the counts. A life that ends in order says
+//! so of each flow with its last words. One that is killed has said what the numbers stand for that its flows have ([`super::Part::Flows`]).
 
-use super::{Header, MAGIC, open_own};
+use super::{Header, MAGIC, open_own, remove};
 use crate::content::{ContentRules, Detected, Named};
 use crate::state::{FlowKey, Said};
-use std::cmp::Reverse;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Files have the names of their node and of their life, and this.
@@ -35,10 +34,8 @@ pub struct Learned {
 }
 
 impl Learned {
-    /// Of all workers' flows, and the content rules in force. Where a session has moved, its old worker may know of a flow what is over: what
-    /// was said last comes last.
-    pub fn new(content: &ContentRules, mut flows: Vec<LearnedFlow>) -> Self {
-        flows.sort_by_key(|flow| Reverse(flow.age));
+    /// Of all workers' flows, and the content rules in force.
+    pub fn new(content: &ContentRules, flows: Vec<LearnedFlow>) -> Self {
         Self { names: content.names(), flows }
     }
 
@@ -59,8 +56,9 @@ impl Learned {
         last
     }
 
-    /// Leaves it at a path. Nothing is left there where that fails.
-    pub(super) fn leave(&self, path: &PathBuf) -> io::Result<()> {
+    /// Leaves it at a path, in the place of what was said before. Nothing is left there where that fails.
+    pub(super) fn leave(&self, path: &Path) -> io::Result<()> {
+        remove(path)?;
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
         let written = self.write(&mut file);

@@ -2,8 +2,9 @@
 
 use super::{Header, Learned, LearnedFlow, Part, monotonic_ns, written};
 use crate::content::{ContentRules, Detected, Named};
-use crate::state::{Connection, FlowKey, Key, Redirection, Shift, is_of};
+use crate::state::{Connection, FlowBlock, FlowKey, Key, Redirection, Shift, is_of};
 use rules::Seid;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
@@ -37,19 +38,35 @@ pub(crate) struct Inherited {
 }
 
 impl Legacy {
+    /// All that is known of connections and flows.
     pub(super) fn read(file: &File, header: &Header) -> io::Result<Self> {
+        let mut legacy = Self::of_connections(file, header)?;
+        if header.bytes() > file.metadata()?.len() {
+            return Ok(legacy);
+        }
+        let now_ns = monotonic_ns()?.saturating_sub(header.zero_ns);
+        for worker in 0..header.workers {
+            each((file, header), (worker, Part::Flows), |place, block: FlowBlock| {
+                block.learned(place, now_ns).for_each(|flow| legacy.add(flow));
+            })?;
+        }
+        Ok(legacy)
+    }
+
+    /// What is known of connections alone.
+    pub(super) fn of_connections(file: &File, header: &Header) -> io::Result<Self> {
         let mut legacy = Self::default();
         if header.bytes() > file.metadata()?.len() {
             return Ok(legacy);
         }
         let now_ns = monotonic_ns()?.saturating_sub(header.zero_ns);
         for worker in 0..header.workers {
-            each((file, header), (worker, Part::Redirections), |known: Redirection| {
+            each((file, header), (worker, Part::Redirections), |_, known: Redirection| {
                 if let Some(session) = known.session(now_ns) {
                     legacy.redirections.entry(session).or_default().push(known);
                 }
             })?;
-            each((file, header), (worker, Part::Shifts), |shift: Shift| {
+            each((file, header), (worker, Part::Shifts), |_, shift: Shift| {
                 if let Some(user) = shift.user() {
                     legacy.shifts.entry(user).or_default().push(shift);
                 }
@@ -58,14 +75,16 @@ impl Legacy {
         Ok(legacy)
     }
 
-    /// With what was left of flows.
+    /// With what was said of flows.
     #[must_use]
     pub fn with(mut self, learned: Learned) -> Self {
         self.names = learned.names;
-        for flow in learned.flows {
-            self.flows.entry(flow.key.user()).or_default().push(flow);
-        }
+        learned.flows.into_iter().for_each(|flow| self.add(flow));
         self
+    }
+
+    fn add(&mut self, flow: LearnedFlow) {
+        self.flows.entry(flow.key.user()).or_default().push(flow);
     }
 
     /// Whether there is nothing to go on with.
@@ -83,7 +102,9 @@ impl Legacy {
         let redirections = self.redirections.remove(&session).unwrap_or_default();
         let shifts = take(&mut self.shifts, keys, Shift::key);
         let connections: Vec<Connection> = shifts.iter().map(Shift::connection).collect();
-        let flows = take(&mut self.flows, keys, |flow| &flow.key);
+        let mut flows = take(&mut self.flows, keys, |flow| &flow.key);
+        // Where a session has moved, its old worker may know of a flow what is over: what was said last comes last.
+        flows.sort_by_key(|flow| Reverse(flow.age));
         let flows: Vec<LearnedFlow> = flows.into_iter().filter_map(|flow| self.numbered(flow)).collect();
         let is_any = !redirections.is_empty() || !connections.is_empty() || !flows.is_empty();
         is_any.then(|| Box::new(Inherited { redirections, connections, flows }))
@@ -108,11 +129,11 @@ fn take<T>(all: &mut ByUser<T>, keys: &[Key], key: impl Fn(&T) -> &FlowKey) -> V
     taken
 }
 
-/// Shows what a worker's table holds, in the order of entries, of which some may be empty.
+/// Shows what a worker's table holds, in the order of entries and with their places, of which some may be empty.
 fn each<T: FromBytes + IntoBytes>(
     (file, header): (&File, &Header),
     (worker, part): (u64, Part),
-    mut see: impl FnMut(T),
+    mut see: impl FnMut(usize, T),
 ) -> io::Result<()> {
     let ((entries, bytes), at) = (header.shape(part), header.place(worker, part));
     let mut next = 0;
@@ -121,7 +142,7 @@ fn each<T: FromBytes + IntoBytes>(
         let count = PORTION.min(entries - first);
         let mut some = T::new_vec_zeroed(count as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
         file.read_exact_at(some.as_mut_bytes(), at + first * bytes)?;
-        some.into_iter().for_each(&mut see);
+        (first as usize..).zip(some).for_each(|(place, entry)| see(place, entry));
         next = first + count;
     }
     Ok(())

@@ -147,7 +147,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn one_in_a_file_grows_in_place() {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-        let cells = section(&folder).place(Part::Cells);
+        let cells = section(&folder).place(Part::Cells).unwrap();
         grows_in_place(Table::new(1 << 17, Some(cells)).unwrap());
     }
 }

@@ -5,8 +5,10 @@
 //! blocks, tags would share few sets of the L1 cache.
 
 use super::flows::{Half, Packed};
-use super::memory;
+use super::memory::{self, NoMemory};
 use super::tags::{TAGS, Tags};
+use crate::lasting::{Part, Section, Table};
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Lines of a block, one of which is the tags'.
 const LINES: usize = 16;
@@ -70,14 +72,14 @@ pub(super) enum Look {
 }
 
 /// Two flows, one, or the tags.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, FromBytes, IntoBytes)]
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
 /// Flows that stand together.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, FromBytes, IntoBytes)]
 #[repr(C, align(1024))]
-struct Block {
+pub(crate) struct Block {
     lines: [Line; LINES],
 }
 
@@ -85,22 +87,50 @@ const _: () =
     assert!(size_of::<Block>() == 1024 && TAGS == PLACES, "a quarter of a page, and a tag for every place");
 const _: () = assert!(size_of::<[Half; HALVES]>() == size_of::<Line>(), "two flows a line");
 
+impl Block {
+    /// What stands where, in the block at this place of a table.
+    #[inline]
+    fn tags(&self, place: usize) -> &Tags {
+        zerocopy::transmute_ref!(&self.lines[tags_line(place)].0)
+    }
+
+    #[inline]
+    fn line(&self, half: usize) -> &[Half; HALVES] {
+        zerocopy::transmute_ref!(&self.lines[half / HALVES].0)
+    }
+
+    /// What stands at a place of it where a flow begins.
+    #[inline]
+    fn get(&self, half: usize) -> Packed {
+        let line = self.line(half);
+        Packed::of(line[half % HALVES], line[1])
+    }
+
+    /// All flows in the block at this place of a table.
+    pub(super) fn all(&self, place: usize) -> impl Iterator<Item = Packed> {
+        self.tags(place).taken().map(|half| self.get(half))
+    }
+}
+
 /// All of them.
 pub(super) struct Blocks {
-    blocks: Box<[Block]>,
+    blocks: Table<Block>,
 }
 
 impl Blocks {
-    /// So many, in which nothing stands.
-    pub(super) fn new(count: usize) -> Self {
-        let empty = Block { lines: [Line([0; 8]); LINES] };
-        let mut blocks = Self { blocks: memory::filled(count, empty) };
+    /// So many, in which nothing stands; in a section of a file where flows lie in that.
+    pub(super) fn new(count: usize, section: Option<&Section>) -> Result<Self, NoMemory> {
+        let mut table = Table::new(count, section.and_then(|section| section.place(Part::Flows)))?;
+        if !table.grow(count, Block { lines: [Line([0; 8]); LINES] }) {
+            return Err(NoMemory { bytes: Self::bytes(count) });
+        }
+        let mut blocks = Self { blocks: table };
         for block in 0..count {
             let own = tags_line(block) * HALVES;
             blocks.tags_mut(block).set(own, NONE_AWAY);
             blocks.tags_mut(block).set(own + 1, TAKEN);
         }
-        blocks
+        Ok(blocks)
     }
 
     /// Bytes of so many.
@@ -110,14 +140,14 @@ impl Blocks {
 
     /// How many there are.
     #[inline]
-    pub(super) const fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.blocks.len()
     }
 
     /// What stands where in a block.
     #[inline]
     pub(super) fn tags(&self, block: usize) -> &Tags {
-        zerocopy::transmute_ref!(&self.blocks[block].lines[tags_line(block)].0)
+        self.blocks[block].tags(block)
     }
 
     /// Whether flows that belong into a block, which was full, stand in others.
@@ -157,8 +187,7 @@ impl Blocks {
     /// What stands at a place where a flow begins.
     #[inline]
     pub(super) fn get(&self, at: At) -> Packed {
-        let line = self.line(at);
-        Packed::of(line[at.half % HALVES], line[1])
+        self.blocks[at.block].get(at.half)
     }
 
     /// Puts a flow at a place, over what stands there, of as many halves.
@@ -193,7 +222,7 @@ impl Blocks {
 
     #[inline]
     fn line(&self, at: At) -> &[Half; HALVES] {
-        zerocopy::transmute_ref!(&self.blocks[at.block].lines[at.half / HALVES].0)
+        self.blocks[at.block].line(at.half)
     }
 
     #[inline]

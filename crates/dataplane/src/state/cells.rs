@@ -123,7 +123,7 @@ impl Cells {
 
     /// `limit` of them, of which the first `ready` take their memory now; in a section of a file if there is one.
     pub(crate) fn new(limit: usize, ready: usize, section: Option<&Section>) -> Result<Self, NoMemory> {
-        let place = |part| section.map(|section| section.place(part));
+        let place = |part| section.and_then(|section| section.place(part));
         let (cells, labels) =
             (Table::new(limit, place(Part::Cells))?, Table::new(limit, place(Part::Labels))?);
         let owners = memory::reserved(limit)?;

@@ -225,7 +225,8 @@ impl Connections {
         Ok(Self {
             all: vec![Connection::NONE; limit].into(),
             shifts: section
-                .map(|section| Shifts::new(limit, Some(section.place(Part::Shifts))))
+                .and_then(|section| section.place(Part::Shifts))
+                .map(|place| Shifts::new(limit, Some(place)))
                 .transpose()?,
             by_flow: Table::new(limit),
             shares: vec![Share::default(); users].into(),

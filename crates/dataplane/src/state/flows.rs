@@ -23,11 +23,12 @@ pub(crate) use entry::{Beginning, Circumstances};
 pub(super) use packed::{Half, Packed};
 pub(crate) use said::Said;
 
-use super::blocks::{self, At, Blocks, FlowLine, Look, WAYS};
+use super::NoMemory;
+use super::blocks::{self, At, Block, Blocks, FlowLine, Look, WAYS};
 use super::flow_key::FlowKey;
 use super::step::StepIndex;
 use crate::content::Detected;
-use crate::lasting::LearnedFlow;
+use crate::lasting::{LearnedFlow, Section};
 use packed::Found;
 use rules::Direction;
 
@@ -67,14 +68,16 @@ pub const fn flow_table_bytes(limit: usize) -> usize {
     Blocks::bytes(blocks_for(limit))
 }
 
-const fn blocks_for(limit: usize) -> usize {
+/// Blocks of a worker's table for so many.
+pub(crate) const fn blocks_for(limit: usize) -> usize {
     limit.div_ceil(FILL) + 1
 }
 
 impl Flows {
-    /// Room for `limit` flows that take half a line.
-    pub(crate) fn new(limit: usize, seed: u64) -> Self {
-        Self { blocks: Blocks::new(blocks_for(limit)), seed, live: 0, taken: 0, swept: 0, passed_on: 0 }
+    /// Room for `limit` flows that take half a line; in a section of a file where flows lie in that.
+    pub(crate) fn new(limit: usize, seed: u64, section: Option<&Section>) -> Result<Self, NoMemory> {
+        let blocks = Blocks::new(blocks_for(limit), section)?;
+        Ok(Self { blocks, seed, live: 0, taken: 0, swept: 0, passed_on: 0 })
     }
 
     /// The hash of a key in this table.
@@ -302,15 +305,7 @@ impl Flows {
     /// Flows of some application, for the next life of the engine, where sessions between tunnels of this node have other places.
     pub(crate) fn learned(&self, now_ns: u64) -> impl Iterator<Item = LearnedFlow> {
         let all = (0..self.blocks.len()).flat_map(|block| self.blocks.taken(block));
-        let flows = all.map(|at| self.blocks.get(at).flow());
-        let is_lasting = |flow: &Flow| flow.detected.is_of_some() && !flow.key.is_between();
-        flows.filter(is_lasting).map(move |flow| LearnedFlow {
-            key: flow.key,
-            detected: flow.detected,
-            said: flow.said(),
-            age: tick(now_ns).wrapping_sub(flow.seen),
-            unused: [0; 2],
-        })
+        all.filter_map(move |at| learned(&self.blocks.get(at), now_ns))
     }
 
     /// A flow was found to be of an application in a former life of the engine. With its next packet it asks the rules of this one, if it is
@@ -392,6 +387,26 @@ impl Flows {
         self.live -= 1;
         self.taken -= packed.places();
     }
+}
+
+impl Block {
+    /// [`Flows::learned`] of a life that was killed, of the block at this place of a table.
+    pub(crate) fn learned(&self, place: usize, now_ns: u64) -> impl Iterator<Item = LearnedFlow> {
+        self.all(place).filter_map(move |packed| learned(&packed, now_ns))
+    }
+}
+
+/// What the next life of the engine hears of a flow, if that is of some application.
+fn learned(packed: &Packed, now_ns: u64) -> Option<LearnedFlow> {
+    let flow = packed.flow();
+    let is_lasting = flow.detected.is_of_some() && !flow.key.is_between();
+    is_lasting.then(|| LearnedFlow {
+        key: flow.key,
+        detected: flow.detected,
+        said: flow.said(),
+        age: tick(now_ns).wrapping_sub(flow.seen),
+        unused: [0; 2],
+    })
 }
 
 /// Never [`Tags::FREE`], and of bits that do not choose the block.

@@ -60,7 +60,7 @@ mod watches;
 pub(crate) use account::{Account, Count, Moment, Pace, Rate, Tally};
 pub(crate) use apart::Apart;
 pub(crate) use beyond::Bearing;
-pub(crate) use blocks::FlowLine;
+pub(crate) use blocks::{Block as FlowBlock, FlowLine};
 pub(crate) use budget::{Budget, IcmpErrors};
 pub(crate) use cells::{Cell, Cells, Label, STEPS, told};
 pub(crate) use connections::{
@@ -71,7 +71,9 @@ pub(crate) use content::{Content, Handshake, Led, Loading, Memory, View, WAITING
 pub(crate) use exits::Exit;
 pub(crate) use flow_key::{FlowKey, mix};
 pub use flows::flow_table_bytes;
-pub(crate) use flows::{Ages, Beginning, Circumstances, Flows, Place, Said, Verdict};
+pub(crate) use flows::{
+    Ages, Beginning, Circumstances, Flows, Place, Said, Verdict, blocks_for as flow_blocks,
+};
 pub(crate) use fragments::{DatagramName, Ended, Fragments, Part, Useless, Whole};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal, Removal, Unwanted};
@@ -222,7 +224,7 @@ impl State {
             policies: Policies::new(&ports, &config.policies)?,
             neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
             sessions: Sessions::new(room)?,
-            flows: Flows::new(limits.flows, config.seed),
+            flows: Flows::new(limits.flows, config.seed, section.as_ref())?,
             error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
             fragments: Fragments::new(limits.reassembled, config.seed),
             heads: Heads::new(),

@@ -157,7 +157,7 @@ impl Redirections {
     /// Room for `limit` flows, in a section of a file if there is one.
     pub(crate) fn new(limit: usize, section: Option<&Section>) -> Result<Self, NoMemory> {
         let places = redirection_places(limit);
-        let mut all = Table::new(places, section.map(|section| section.place(Part::Redirections)))?;
+        let mut all = Table::new(places, section.and_then(|section| section.place(Part::Redirections)))?;
         match all.grow(places, Redirection::NONE) {
             true => Ok(Self { all }),
             false => Err(NoMemory { bytes: places * size_of::<Redirection>() }),

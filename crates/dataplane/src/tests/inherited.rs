@@ -199,6 +199,67 @@ fn a_flow_stays_of_its_application_where_a_life_ends_in_order() {
     }
 }
 
+/// With room for a session in service, where flows are kept.
+fn keeping_flows(folder: &Path, epoch: u64) -> (Arc<Lasting>, Bench) {
+    let lasting = Arc::new(Lasting::create(folder, NODE, epoch).unwrap().keeping_flows(true));
+    let mut config = Config { lasting: Some(Arc::clone(&lasting)), epoch, seed: epoch, ..config() };
+    config.limits.pdrs = 2_000;
+    (lasting, Bench::over(&config))
+}
+
+/// What the numbers of its flows stand for has been said; it can say no more.
+fn kill(connection: &mut Connection) {
+    drop(std::mem::replace(&mut connection.bench, Bench::over(&config())));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri maps no files")]
+fn a_flow_stays_of_its_application_where_a_life_is_killed() {
+    let folder = folder();
+    for (epoch, text, urr) in [(7, RULES, 1), (9, OTHERS, 1), (11, ANYTHING, OTHER)] {
+        let (lasting, bench) = keeping_flows(folder.path(), epoch);
+        let mut connection = of_service_1().go_on_in(bench, RULES);
+        lasting.say(&Learned::new(&connection.bench.engine.content().unwrap(), vec![])).unwrap();
+        drop(lasting);
+        connection.shake_hands(1);
+        connection.say(&get("one.example/"), 1);
+        kill(&mut connection);
+        let learned = Learned::take(folder.path(), NODE, |path, error| panic!("{}: {error}", path.display()));
+        let legacy = legacy(folder.path()).with(learned.unwrap());
+        let (lasting, mut bench) = keeping_flows(folder.path(), epoch + 1);
+        bench.engine.inherit(legacy);
+        let mut connection = connection.go_on_in(bench, text);
+        connection.answer(urr);
+        connection.say(b"more", urr);
+        connection.check();
+        lasting.forget().unwrap();
+    }
+}
+
+/// Neither what was kept nor what the numbers stood for is there twice.
+#[test]
+#[cfg_attr(miri, ignore = "Miri maps no files")]
+fn who_ends_in_order_leaves_of_flows_what_it_says_last() {
+    let folder = folder();
+    let (lasting, bench) = keeping_flows(folder.path(), 7);
+    let mut connection = of_service_1().go_on_in(bench, RULES);
+    let content = connection.bench.engine.content().unwrap();
+    lasting.say(&Learned::new(&content, vec![])).unwrap();
+    connection.shake_hands(1);
+    connection.say(&get("one.example/"), 1);
+    let learned = Learned::new(&content, connection.bench.worker.learned());
+    kill(&mut connection);
+    lasting.leave(&learned).unwrap();
+    drop(lasting);
+    assert!(legacy(folder.path()).is_empty());
+    assert_eq!(Learned::take(folder.path(), NODE, |_, _| ()), Some(learned));
+    // Nothing is said of no flows.
+    let (lasting, _bench) = keeping_flows(folder.path(), 8);
+    lasting.say(&Learned::new(&content, vec![])).unwrap();
+    lasting.leave(&Learned::new(&content, vec![])).unwrap();
+    assert_eq!(Learned::take(folder.path(), NODE, |_, _| ()), None);
+}
+
 /// A worker that its session has left knows of the flow what may be over.
 #[test]
 fn of_what_two_workers_know_of_a_flow_the_latter_counts() {

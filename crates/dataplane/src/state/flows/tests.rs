@@ -118,7 +118,7 @@ impl Flows {
 #[cfg_attr(miri, ignore = "a hundred thousand flows take an hour there, and say nothing that few do not")]
 fn a_table_holds_what_it_was_made_for_but_for_one_of_two_thousand() {
     const MANY: u32 = 100_000;
-    let mut flows = Flows::new(MANY as usize, 7);
+    let mut flows = Flows::new(MANY as usize, 7, None).unwrap();
     (0..MANY).for_each(|number| flows.meet(number, 0));
     let known = (0..MANY).filter(|number| flows.knows(*number)).count();
     assert!(known >= (MANY - MANY / 2_000) as usize, "{known}");
@@ -132,7 +132,7 @@ fn a_table_holds_what_it_was_made_for_but_for_one_of_two_thousand() {
 
 #[test]
 fn flows_that_stand_elsewhere_are_found_and_forgotten() {
-    let mut flows = Flows::new(200, 7);
+    let mut flows = Flows::new(200, 7, None).unwrap();
     // More than there is room for, again and again: all ways lead through a full table.
     for round in 0..20 {
         let now_ns = round << 31;
@@ -157,7 +157,7 @@ fn of_what_application_a_flow_is_is_passed_on_wherever_it_moves() {
     const KNOWN: u32 = if cfg!(miri) { 300 } else { 20_000 };
     let facts = dpi::matching::Facts { layer: Some(dpi::matching::Layer::Http), ..Default::default() };
     let detected = crate::content::tests::rules_of_urls().detect(&facts);
-    let mut flows = Flows::new(2 * KNOWN as usize, 7);
+    let mut flows = Flows::new(2 * KNOWN as usize, 7, None).unwrap();
     let known = MIXED..MIXED + KNOWN;
     known.clone().for_each(|number| flows.learn_application(&key(number), detected, 0));
     let (mut from, mut told, mut new) =
@@ -187,7 +187,7 @@ fn of_what_application_a_flow_is_is_passed_on_wherever_it_moves() {
 #[test]
 fn what_may_ask_again_is_long_enough_for_a_request() {
     for (version, short, long) in [(4, 52, 53), (6, 72, 73)] {
-        let mut flows = Flows::new(8, 7);
+        let mut flows = Flows::new(8, 7, None).unwrap();
         let tuple = FiveTuple { version, protocol: packet::protocol::TCP, ..FiveTuple::default() };
         let key = FlowKey::new(&tuple, Direction::Uplink);
         let place = |direction, bytes| Place {
