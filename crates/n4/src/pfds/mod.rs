@@ -39,6 +39,33 @@ struct Application {
     cost: Cost,
 }
 
+/// By application what becomes of its PFDs, which may be none; or the application of which they are not taken.
+type Changes = Result<BTreeMap<String, Option<Application>>, (String, Refused)>;
+
+/// PFDs that are not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    cause: Cause,
+    /// For people.
+    why: String,
+}
+
+impl Refused {
+    const fn incorrect(why: String) -> Self {
+        Self { cause: Cause::MandatoryIeIncorrect, why }
+    }
+
+    /// A text that cannot be read.
+    fn unread(kind: &str, octets: &[u8]) -> Self {
+        Self::incorrect(format!("the {kind} {:?} cannot be read", String::from_utf8_lossy(octets)))
+    }
+
+    /// What is not done here.
+    fn unsupported(what: String) -> Self {
+        Self { cause: Cause::ServiceNotSupported, why: format!("{what}: not supported") }
+    }
+}
+
 /// What is limited over all applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cost {
@@ -101,18 +128,30 @@ impl Cost {
 }
 
 impl Application {
-    fn new(record: PfdRecord, contexts: &[Vec<PfdContents>]) -> Result<Self, Refusal> {
+    fn new(record: PfdRecord, contexts: &[Vec<PfdContents>]) -> Result<Self, Refused> {
         let mut made = vec![];
         for contents in contexts {
             made.append(&mut rules::of_pfd(&record.application, contents)?);
         }
+        check(&made)?;
         let cost = cost(&made)?;
         Ok(Self { record, rules: made, cost })
     }
 }
 
-/// Rules alone are compiled to find out whether they can be, and what expressions cost.
-fn cost(rules: &[Rule]) -> Result<Cost, Refusal> {
+/// The data plane reads all rules there are as one file, and takes none where one is wrong: so each is read here before it is among them.
+fn check(made: &[Rule]) -> Result<(), Refused> {
+    let numbered = made.iter().zip(rule_file::PFD_RULES).map(|(rule, id)| Rule { id, ..rule.clone() });
+    let text: String = numbered.map(|rule| format!("{rule}\n")).collect();
+    let wrong = |mistakes: rule_file::Mistakes| {
+        let first = mistakes.list().first().map(|mistake| mistake.what.to_string());
+        Refused::incorrect(first.unwrap_or_default())
+    };
+    rule_file::read_lines(&text).and_then(|rules| rules.compile()).map(|_| ()).map_err(wrong)
+}
+
+/// Expressions alone are compiled to find out what they cost.
+fn cost(rules: &[Rule]) -> Result<Cost, Refused> {
     let is_regex = |rule: &Rule| rule.when.host_regex.is_some() || rule.when.url_regex.is_some();
     let regexes: Vec<Rule> = rules
         .iter()
@@ -125,7 +164,8 @@ fn cost(rules: &[Rule]) -> Result<Cost, Refusal> {
     if regexes.is_empty() {
         return Ok(Cost { rules, ..Cost::default() });
     }
-    let shape = compile(&regexes).map_err(|_| Refusal::incorrect(ie::PFD_CONTENTS))?.shape();
+    let wrong = |_| Refused::incorrect("its expressions cannot be compiled".to_owned());
+    let shape = compile(&regexes).map_err(wrong)?.shape();
     Ok(Cost { rules, searches: shape.loose_automata, regex_bytes: shape.bytes })
 }
 
@@ -160,7 +200,15 @@ impl Node {
         request: &PfdManagementRequest,
     ) -> Result<(), Refusal> {
         let node_id = self.provisioner(asked, request)?;
-        let changes = self.pfd_changes(&node_id, &request.applications)?;
+        let changes =
+            self.pfd_changes(&node_id, &request.applications)?.map_err(|(application, refused)| {
+                let Refused { cause, why } = refused;
+                self.note(
+                    Level::Warning,
+                    format!("PFDs of application {application:?} from {node_id} are refused: {why}"),
+                );
+                Refusal::blaming(cause, ie::PFD_CONTENTS)
+            })?;
         self.check_room(&changes)?;
         self.note(
             Level::Info,
@@ -192,12 +240,8 @@ impl Node {
         node_id.ok_or(Refusal::of(Cause::NoEstablishedPfcpAssociation))
     }
 
-    /// What becomes of each application that is named.
-    fn pfd_changes(
-        &self,
-        owner: &str,
-        told: &[ApplicationPfds],
-    ) -> Result<BTreeMap<String, Option<Application>>, Refusal> {
+    /// What becomes of each application that is named; one whose PFDs are not taken, and why.
+    fn pfd_changes(&self, owner: &str, told: &[ApplicationPfds]) -> Result<Changes, Refusal> {
         let mut changes = BTreeMap::new();
         for ApplicationPfds { application_id, contexts, .. } in told {
             let name = rules::text(application_id).filter(|name| ::rules::ApplicationId::new(name).is_some());
@@ -211,14 +255,17 @@ impl Node {
             };
             let application = match contexts.is_empty() {
                 true => None,
-                false => Some(Application::new(record, &contexts)?),
+                false => match Application::new(record, &contexts) {
+                    Ok(application) => Some(application),
+                    Err(refused) => return Ok(Err((name, refused))),
+                },
             };
             // Two that contradict each other.
             if changes.insert(name, application).is_some() {
                 return Err(Refusal::incorrect(ie::APPLICATION_IDS_PFDS));
             }
         }
-        Ok(changes)
+        Ok(Ok(changes))
     }
 
     fn check_room(&self, changes: &BTreeMap<String, Option<Application>>) -> Result<(), Refusal> {

@@ -3,11 +3,11 @@
 //! Of one PFD, every kind of filter must match, and of several filters of one kind, any (TS 29.122 5.14.2.1.2); of
 //! several PFDs, any. So a PFD makes a rule for each combination of a flow description, a URL and a domain name.
 
+use super::Refused;
 use super::text::{Host, Url, host, url};
-use crate::refusal::Refusal;
 use dpi::matching::{Conditions, Layer, PortRange, Rule};
 use dpi::rule_file;
-use pfcp::{Cause, DomainName, PfdContents, ie};
+use pfcp::{Cause, DomainName, PfdContents};
 use rules::{FlowDescription, FlowEnd};
 
 /// The most rules of one PFD.
@@ -17,24 +17,26 @@ const COMBINATIONS: usize = 1_024;
 ///
 /// # Errors
 /// What cannot be read, or is not done here.
-pub(super) fn of_pfd(application: &str, contents: &[PfdContents]) -> Result<Vec<Rule>, Refusal> {
+pub(super) fn of_pfd(application: &str, contents: &[PfdContents]) -> Result<Vec<Rule>, Refused> {
     if contents.iter().any(|contents| contents.custom.is_some()) {
-        return Err(Refusal::unsupported(ie::PFD_CONTENTS));
+        return Err(Refused::unsupported("custom PFD contents".to_owned()));
     }
     let texts = |of: fn(&PfdContents) -> &Vec<Vec<u8>>| contents.iter().flat_map(of);
     let flows = texts(|contents| &contents.flow_descriptions).map(|octets| flow(octets));
     let flows = flows.collect::<Result<Vec<_>, _>>()?;
-    let urls = texts(|contents| &contents.urls).map(|octets| url(text(octets)?));
-    let urls = urls.collect::<Option<Vec<_>>>().ok_or(INCORRECT)?;
+    let urls = texts(|contents| &contents.urls)
+        .map(|octets| text(octets).and_then(url).ok_or_else(|| Refused::unread("URL", octets)));
+    let urls = urls.collect::<Result<Vec<_>, _>>()?;
     let names = contents.iter().flat_map(|contents| &contents.domain_names).map(name);
     let names = names.collect::<Result<Vec<_>, _>>()?;
     let kinds = [flows.is_empty(), urls.is_empty(), names.is_empty()].map(|is_empty| u32::from(!is_empty));
     let combinations = flows.len().max(1) * urls.len().max(1) * names.len().max(1);
     if kinds == [0; 3] {
-        return Err(INCORRECT);
+        return Err(Refused::incorrect("a PFD says nothing".to_owned()));
     }
     if combinations > COMBINATIONS {
-        return Err(Refusal::blaming(Cause::NoResourcesAvailable, ie::PFD_CONTENTS));
+        let why = format!("a PFD would be {combinations} rules, more than {COMBINATIONS}");
+        return Err(Refused { cause: Cause::NoResourcesAvailable, why });
     }
     let said_less = kinds.len() as u32 - kinds.iter().sum::<u32>();
     let rule = |when| Rule {
@@ -47,8 +49,6 @@ pub(super) fn of_pfd(application: &str, contents: &[PfdContents]) -> Result<Vec<
     };
     Ok(combine(&flows, &urls, &names).into_iter().map(rule).collect())
 }
-
-const INCORRECT: Refusal = Refusal::incorrect(ie::PFD_CONTENTS);
 
 /// Nothing, where a list is empty.
 fn each<T>(list: &[T]) -> impl Iterator<Item = Option<&T>> {
@@ -93,17 +93,19 @@ pub(super) fn text(octets: &[u8]) -> Option<&str> {
 
 /// A description tells the protocol and the server's end. It is no matter which end the sender calls the user's: PFDs
 /// say nothing of users, so of the two ends, one is any. Networks of rules have no `!`.
-fn flow(octets: &[u8]) -> Result<Conditions, Refusal> {
-    let description = text(octets).and_then(|text| text.parse::<FlowDescription>().ok()).ok_or(INCORRECT)?;
+fn flow(octets: &[u8]) -> Result<Conditions, Refused> {
+    let unread = || Refused::unread("flow description", octets);
+    let description =
+        text(octets).and_then(|text| text.parse::<FlowDescription>().ok()).ok_or_else(unread)?;
     let is_any =
         |end: &FlowEnd| end.ports.is_empty() && end.addresses.is_none_or(|all| all.prefix.prefix_len() == 0);
     let server = match (is_any(&description.remote), is_any(&description.user)) {
         (_, true) => description.remote,
         (true, false) => description.user,
-        (false, false) => return Err(INCORRECT),
+        (false, false) => return Err(unread()),
     };
     if server.addresses.is_some_and(|addresses| addresses.inverted) {
-        return Err(INCORRECT);
+        return Err(unread());
     }
     Ok(Conditions {
         networks: server.addresses.into_iter().map(|addresses| addresses.prefix.trunc()).collect(),
@@ -119,8 +121,9 @@ fn flow(octets: &[u8]) -> Result<Conditions, Refusal> {
 ///
 /// Names of certificates (TLS_SAN, TLS_SCN) are refused: servers send them encrypted since TLS 1.3 (RFC 8446 4.4.2), and
 /// in QUIC, so that a rule of these would mostly miss what it is for.
-fn name(domain: &DomainName) -> Result<(Host, Vec<Layer>), Refusal> {
-    let host = text(&domain.name).and_then(host).ok_or(INCORRECT)?;
+fn name(domain: &DomainName) -> Result<(Host, Vec<Layer>), Refused> {
+    let unread = || Refused::unread("domain name", &domain.name);
+    let host = text(&domain.name).and_then(host).ok_or_else(unread)?;
     let Some(protocol) = domain.protocol.as_deref() else { return Ok((host, vec![])) };
     let is = |name: &[u8], number| {
         protocol.eq_ignore_ascii_case(name) || protocol == [number] || protocol == [0, 0, 0, number]
@@ -129,7 +132,9 @@ fn name(domain: &DomainName) -> Result<(Host, Vec<Layer>), Refusal> {
     match (is(b"DNS_QNAME", 0), is(b"TLS_SNI", 1)) {
         (true, _) => Ok((host, vec![Layer::Dns])),
         (_, true) => Ok((host, vec![Layer::Tls, Layer::Quic])),
-        _ => Err(Refusal::unsupported(ie::PFD_CONTENTS)),
+        _ => {
+            Err(Refused::unsupported(format!("domain name protocol {:?}", String::from_utf8_lossy(protocol))))
+        }
     }
 }
 

@@ -38,7 +38,8 @@ pub(super) fn host(text: &str) -> Option<Host> {
 /// `None` for what is neither. Ports that are not usual ones cannot be said.
 pub(super) fn url(text: &str) -> Option<Url> {
     if is_regex(text) {
-        return Some(Url::Regex(without_scheme(text)));
+        let regex = without_scheme(text);
+        return Some(Url::Regex(literally(text).map_or(regex.clone(), |plain| format!("{regex}|{plain}"))));
     }
     let text = behind_scheme(text);
     let at = text.find('/').unwrap_or(text.len());
@@ -52,6 +53,14 @@ pub(super) fn url(text: &str) -> Option<Url> {
         begin => Some(format!("{begin}*").parse().ok()?),
     };
     (host.is_some() || path.is_some()).then_some(Url::Parts(host, path))
+}
+
+/// Some letters of expressions stand in paths as they are (RFC 3986 3.3): a text that has none but these may be meant either way.
+fn literally(text: &str) -> Option<String> {
+    let is_plain = !text.contains(['\\', '^', '[', ']', '{', '}', '|'])
+        && !text.contains(".*")
+        && !text.contains("?://");
+    is_plain.then(|| format!("^{}", literal(behind_scheme(text))))
 }
 
 impl Url {
@@ -142,6 +151,14 @@ mod tests {
         assert_eq!(url(r"^https?:\/\/([a-z]+\.)?a\.example/b"), regex(r"^([a-z]+\.)?a\.example/b"));
         assert_eq!(url(r"a\.example/b$"), regex(r"a\.example/b$"));
         assert_eq!(url("http://.*/b"), regex("^.*/b"));
+    }
+
+    #[test]
+    fn a_url_with_letters_of_expressions_is_that_url_too() {
+        let regex = |text: &str| Some(Url::Regex(text.to_owned()));
+        assert_eq!(url("http://w.example/Foo_(bar)"), regex(r"^w.example/Foo_(bar)|^w\.example/Foo_\(bar\)"));
+        assert_eq!(url("a.example/c++/x"), regex(r"a.example/c++/x|^a\.example/c\+\+/x"));
+        assert_eq!(url("a.example/(b|c)"), regex("a.example/(b|c)"));
     }
 
     #[test]

@@ -138,6 +138,9 @@ fn what_is_wrong_changes_nothing() {
         (application("x", &[host("((")]), incorrect(ie::PFD_CONTENTS)),
         (application("x", &[host("(a|b)*a(a|b){20}")]), incorrect(ie::PFD_CONTENTS)),
         (application("x", &[PfdContents::default()]), incorrect(ie::PFD_CONTENTS)),
+        // Rules of which the data plane would take no file.
+        (application("x", &[url("http://a.example/b#c")]), incorrect(ie::PFD_CONTENTS)),
+        (application("x", &[url("http://a.example/../b")]), incorrect(ie::PFD_CONTENTS)),
         (application("x", &[custom]), (Cause::ServiceNotSupported, Some(ie::PFD_CONTENTS))),
         (application("", &[host("b.example")]), incorrect(ie::APPLICATION_ID)),
         (application("a\nid=1", &[host("b.example")]), incorrect(ie::APPLICATION_ID)),
