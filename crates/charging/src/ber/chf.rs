@@ -5,7 +5,7 @@
 //! session ID; the field, which must be there, is 0.
 
 use super::write::Writer;
-use super::{Context, charging_id, ia5, ip_address, ipv6_prefix, pgw, seconds};
+use super::{Context, NAI, charging_id, ia5, ip_address, ipv6_prefix, pgw, seconds, subscription};
 use crate::record::{Cdr, Conditions, Container, Key, Session};
 use crate::user::User;
 use std::collections::BTreeMap;
@@ -72,16 +72,12 @@ fn fields(record: &mut Writer, cdr: &Cdr, context: Context<'_>) {
 fn subscriber(record: &mut Writer, number: u32, user: &User) {
     const E164: u64 = 0;
     const IMSI: u64 = 1;
-    const NAI: u64 = 3;
     const PRIVATE: u64 = 4;
     let User { imsi, nai, supi, msisdn, gpsi, .. } = user;
     let names = [(IMSI, imsi), (NAI, nai), (PRIVATE, supi), (E164, msisdn), (PRIVATE, gpsi)];
     let mut known = names.into_iter().filter_map(|(kind, name)| Some((kind, name.as_deref()?)));
     let Some((kind, name)) = known.next() else { return };
-    record.constructed(number, |it| {
-        it.integer(0, kind);
-        it.octets(1, name.as_bytes());
-    });
+    record.constructed(number, |it| subscription(it, kind, name));
 }
 
 /// `NetworkFunctionInformation`.

@@ -25,6 +25,9 @@ use crate::zone::Zone;
 use std::net::{IpAddr, Ipv6Addr};
 use write::Writer;
 
+/// `SubscriptionIDType`: end-user-NAI.
+const NAI: u64 = 3;
+
 /// What a CDR is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -89,6 +92,12 @@ fn ipv6_prefix(writer: &mut Writer, (address, length): (Ipv6Addr, u8)) {
 /// Whole seconds.
 const fn seconds(duration_ms: u64) -> u64 {
     duration_ms / 1_000
+}
+
+/// The fields of a `SubscriptionID`.
+fn subscription(it: &mut Writer, kind: u64, name: &str) {
+    it.integer(0, kind);
+    it.octets(1, name.as_bytes());
 }
 
 /// As much as an `IA5String` of that size holds.

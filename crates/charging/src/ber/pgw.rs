@@ -5,7 +5,7 @@
 //! charging characteristics are "normal".
 
 use super::write::{ENUMERATED, Writer};
-use super::{Context, charging_id, ia5, ip_address, ipv6_prefix, seconds};
+use super::{Context, NAI, charging_id, ia5, ip_address, ipv6_prefix, seconds, subscription};
 use crate::record::{Cdr, Conditions, Container};
 use crate::user::{User, tbcd};
 
@@ -22,6 +22,7 @@ pub(super) mod field {
     pub(in crate::ber) const SEQUENCE: u32 = 17;
     pub(in crate::ber) const SERIAL: u32 = 20;
     pub(in crate::ber) const SERVICE_DATA: u32 = 34;
+    pub(in crate::ber) const NAI: u32 = 36;
     pub(in crate::ber) const RATING_GROUP: u32 = 1;
     pub(in crate::ber) const TIME_USAGE: u32 = 7;
     pub(in crate::ber) const UPLINK: u32 = 12;
@@ -56,7 +57,7 @@ fn fields(record: &mut Writer, cdr: &Cdr, context: Context<'_>) {
     record.integer(field::CHARGING_ID, charging_id(session.seid));
     record.constructed(6, |all| session.serving_nodes.iter().for_each(|node| ip_address(all, *node)));
     if let Some(dnn) = &user.dnn {
-        record.octets(7, &ia5(dnn, APN_MAX));
+        record.octets(7, &ia5(network_identifier(dnn), APN_MAX));
     }
     addresses(record, user);
     record.octets(field::OPENING_TIME, &context.time(cdr.opened_ms));
@@ -81,6 +82,9 @@ fn fields(record: &mut Writer, cdr: &Cdr, context: Context<'_>) {
     let types =
         |all: &mut Writer| session.serving_nodes.iter().for_each(|_| all.universal(ENUMERATED, &[GTP_SGW]));
     record.constructed(35, types);
+    if let Some(nai) = &user.nai {
+        record.constructed(field::NAI, |it| subscription(it, NAI, nai));
+    }
     record.octets(38, &context.time(cdr.started_ms));
     if !cdr.cause.is_partial() {
         record.octets(39, &context.time(cdr.closed_ms));
@@ -88,6 +92,16 @@ fn fields(record: &mut Writer, cdr: &Cdr, context: Context<'_>) {
     if let (Some(_), Some(prefix)) = (user.ipv4, user.ipv6) {
         record.constructed(45, |it| it.constructed(0, |it| ipv6_prefix(it, prefix)));
     }
+}
+
+/// What of an APN is no operator's (TS 23.003 9.1.2: `mnc<MNC>.mcc<MCC>.gprs` behind it).
+fn network_identifier(apn: &str) -> &str {
+    let mut labels = apn.rsplitn(4, '.');
+    let [gprs, mcc, mnc, rest] = std::array::from_fn(|_| labels.next().unwrap_or_default());
+    let is = |label: &str, name: &str| label.get(..3).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+    let is_operators =
+        gprs.eq_ignore_ascii_case("gprs") && is(mcc, "mcc") && is(mnc, "mnc") && !rest.is_empty();
+    if is_operators { rest } else { apn }
 }
 
 /// The type of the connection as on the wire (TS 29.060 7.7.27: IETF, and the family), and the address. With two
@@ -168,4 +182,22 @@ fn service_condition_change(conditions: Conditions) -> Vec<u8> {
         (Conditions::VOLUME_LIMIT, 26),
     ];
     BITS.iter().filter(|(one, _)| conditions.contains(*one)).map(|(_, bit)| *bit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_apn_the_network_s_own_part_is_told() {
+        for (apn, told) in [
+            ("internet.mnc001.mcc001.gprs", "internet"),
+            ("ims.example.MNC01.MCC001.GPRS", "ims.example"),
+            ("a.mnc001.gprs", "a.mnc001.gprs"),
+            (".mnc001.mcc001.gprs", ".mnc001.mcc001.gprs"),
+            ("internet", "internet"),
+        ] {
+            assert_eq!(network_identifier(apn), told);
+        }
+    }
 }

@@ -61,16 +61,17 @@ pub fn see(octets: &[u8]) -> Result<Seen, Malformed> {
 
 fn of_pgw(record: &Element<'_>) -> Result<Seen, Malformed> {
     use pgw::field::{
-        ADDRESS, CAUSE, CHARGING_ID, DURATION, IMSI, OPENING_TIME, RECORD_TYPE, SEQUENCE, SERIAL,
+        ADDRESS, CAUSE, CHARGING_ID, DURATION, IMSI, NAI, OPENING_TIME, RECORD_TYPE, SEQUENCE, SERIAL,
         SERVICE_DATA,
     };
+    let nai = || record.field(NAI).and_then(|it| it.field(1)).map(text);
     record.field(RECORD_TYPE).ok_or(Malformed::Missing("record type"))?;
     Ok(Seen {
         shape: "pgw",
         serial: number(record, SERIAL, "local sequence number")?,
         charging_id: number(record, CHARGING_ID, "charging ID")?,
         sequence: optional(record, SEQUENCE).unwrap_or(1),
-        subscriber: record.field(IMSI).and_then(|imsi| from_tbcd(imsi.value)),
+        subscriber: record.field(IMSI).and_then(|imsi| from_tbcd(imsi.value)).or_else(nai),
         address: record.field(ADDRESS).and_then(|it| it.field(0)).and_then(|it| address(&it)),
         opened: time(record, OPENING_TIME)?,
         duration_s: number(record, DURATION, "duration")?,
@@ -106,7 +107,7 @@ fn of_chf(record: &Element<'_>) -> Result<Seen, Malformed> {
         serial: number(record, SERIAL, "local record sequence number")?,
         charging_id: number(&session, CHARGING_ID, "charging ID")?,
         sequence: optional(record, SEQUENCE).unwrap_or(1),
-        subscriber: subscriber.map(|it| String::from_utf8_lossy(it.value).into_owned()),
+        subscriber: subscriber.map(text),
         address: first.and_then(|it| address(&it)),
         opened: time(record, OPENING_TIME)?,
         duration_s: number(record, DURATION, "duration")?,
@@ -126,6 +127,10 @@ fn of_group(group: &Element<'_>) -> Result<Vec<SeenContainer>, Malformed> {
         time_s: optional(&it, TIME),
     };
     list(group, CONTAINERS).map(|it| it.map(container)).collect()
+}
+
+fn text(of: Element<'_>) -> String {
+    String::from_utf8_lossy(of.value).into_owned()
 }
 
 fn optional(of: &Element<'_>, field: u32) -> Option<u64> {
