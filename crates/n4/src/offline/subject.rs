@@ -54,13 +54,18 @@ pub(super) fn describe(session: &mut Session, record: &SessionRecord) {
     user.ipv6 = ipv6.map(|net| (net.addr(), net.prefix_len())).or(user.ipv6);
 }
 
+/// The shortest prefix that a site gets (RFC 6177). A network behind the user that is larger is none that was delegated to him.
+const SITE: u8 = 48;
+
 /// The prefix that a user's link is of, where it has more links: rules have it among the networks behind the user.
 fn delegated(pdi: &rules::Pdi, link: Ipv6Net) -> Ipv6Net {
     let wide = pdi.framed_routes.iter().filter_map(|route| match route {
         IpNet::V6(route) => Some(*route),
         IpNet::V4(_) => None,
     });
-    wide.filter(|route| route.contains(&link)).max_by_key(Ipv6Net::prefix_len).unwrap_or(link)
+    wide.filter(|route| route.contains(&link) && route.prefix_len() >= SITE)
+        .max_by_key(Ipv6Net::prefix_len)
+        .unwrap_or(link)
 }
 
 /// Where tunnels towards the radio lead, each once.
