@@ -51,10 +51,19 @@ pub struct Reading {
     pub key: Key,
     /// All it has counted.
     pub used: Used,
+    /// Whether time is charged by it now. What passes while it is not is never charged.
+    pub measures_time: bool,
     /// When its first packet came.
     pub first_packet_ms: Option<u64>,
     /// When its last packet came.
     pub last_packet_ms: Option<u64>,
+}
+
+impl Reading {
+    /// What is charged of what was used.
+    const fn charges(&self, used: Used) -> Used {
+        if self.measures_time { used } else { Used { duration_ms: 0, ..used } }
+    }
 }
 
 /// A meter, and what of its counts is in containers.
@@ -302,9 +311,9 @@ impl Account {
             let Reading { meter, key, .. } = *reading;
             self.meters.push(Meter { meter, key, charged, since_ms: now_ms });
             let from_ms = self.opened_ms;
-            return (charged, from_ms, true);
+            return (reading.charges(charged), from_ms, true);
         };
-        let (used, from_ms) = (charged.since(meter.charged), meter.since_ms);
+        let (used, from_ms) = (reading.charges(charged.since(meter.charged)), meter.since_ms);
         let is_first = meter.charged.bytes() == 0;
         *meter = Meter { meter: reading.meter, key: meter.key, charged, since_ms: now_ms };
         (used, from_ms, is_first)

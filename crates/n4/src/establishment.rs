@@ -66,6 +66,7 @@ impl Node {
         let charging = self.config.charging.as_ref();
         record.charging =
             charging.map(|charging| offline::opened(&record, request, (charging, self.clock())));
+        offline::meet(&mut record, &self.config, (&none, self.wall_ms()));
         let old = self.replaced(&way, &record);
         old.iter().for_each(|old| self.give_way(*old, asked));
         self.is_named(cp_f_seid);

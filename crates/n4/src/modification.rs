@@ -6,6 +6,7 @@ use crate::exchange::Asked;
 use crate::interface::Level;
 use crate::networks;
 use crate::node::Node;
+use crate::offline;
 use crate::paging;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Query, Work};
@@ -101,6 +102,7 @@ impl Node {
             extras,
             charging: before.charging.clone(),
         };
+        offline::meet(&mut next, &self.config, (&before.rules, self.wall_ms()));
         let query = with_others(query, before, (&next.rules, &taken.given));
         let is_first = query.as_ref().is_some_and(|query| query.is_first);
         let modifying = Modifying { taken, silence, query, drop_buffered, replaced: vec![] };

@@ -26,7 +26,14 @@ const fn key(rating_group: u32) -> Key {
 
 const fn reading(meter: u32, (uplink_bytes, downlink_bytes): (u64, u64)) -> Reading {
     let used = Used { uplink_bytes, downlink_bytes, duration_ms: 0 };
-    Reading { meter, key: key(meter), used, first_packet_ms: Some(5), last_packet_ms: Some(9) }
+    Reading {
+        meter,
+        key: key(meter),
+        used,
+        measures_time: true,
+        first_packet_ms: Some(5),
+        last_packet_ms: Some(9),
+    }
 }
 
 fn account(policy: &Policy) -> Account {

@@ -11,6 +11,7 @@ use machine::{Clock, Time};
 use rules::{PdrId, Qer, QerId, Rules, Seid, UrrId};
 use session::{SessionRecord, UsageRecord};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A record that is due waits so long for the data plane's counts; then what is known must do.
 const PATIENCE_MS: u64 = 60_000;
@@ -33,6 +34,7 @@ pub(crate) struct Looked {
 pub(crate) struct Before {
     readings: Vec<Reading>,
     closed: Vec<Cdr>,
+    rules: Arc<Rules>,
 }
 
 /// Our own meters: after the data plane has come back, they are asked about, too.
@@ -186,11 +188,13 @@ impl Node {
         let conditions = conditions(record, after, &self.config);
         let charged = record.charging.as_mut().filter(|_| !conditions.is_empty());
         let closed = charged.map(|it| it.account.change(&readings, conditions, (&charging.policy, now_ms)));
-        Before { readings, closed: closed.unwrap_or_default() }
+        let rules = Arc::clone(&record.rules);
+        Before { readings, closed: closed.unwrap_or_default(), rules }
     }
 
     /// The session as it is now: meters that are no more are charged, new ones begin.
     pub(crate) fn after_change(&self, record: &mut SessionRecord, before: Before) -> Vec<Cdr> {
+        meters::meet(record, &self.config, (&before.rules, self.wall_ms()));
         let _ = self.go_on_charging(record, &before.readings);
         before.closed
     }

@@ -4,7 +4,7 @@
 //! the key; it goes just before the PDR itself, which is left with all other flows. So what packets come to is the same, and
 //! they are charged as content rules say, from the first byte of a flow on, as flows of applications are.
 
-use super::Charging;
+use super::meters::Charged;
 use crate::config::Config;
 use crate::predefined;
 use charging::Key;
@@ -21,11 +21,10 @@ struct Part {
 }
 
 /// The parts of all PDRs that are split.
-fn parts(rules: &Rules, charging: &Charging, keys: &BTreeMap<PdrId, Key>) -> Vec<Part> {
-    let content = charging.rating.content();
-    let is_mapped = |pdr: &Pdr| pdr.urrs.iter().any(|urr| charging.rating.key_of(urr.0).is_some());
+fn parts(rules: &Rules, charged: Charged<'_>, keys: &BTreeMap<PdrId, Key>) -> Vec<Part> {
+    let content = charged.charging.rating.content();
     let is_split =
-        |pdr: &&Pdr| pdr.pdi.application.is_none() && !is_mapped(pdr) && !keys.contains_key(&pdr.id);
+        |pdr: &&Pdr| pdr.pdi.application.is_none() && !charged.is_mapped(pdr) && !keys.contains_key(&pdr.id);
     let split: Vec<PdrId> = rules.pdrs.iter().filter(is_split).map(|pdr| pdr.id).collect();
     let used: HashSet<PdrId> = rules.pdrs.iter().map(|pdr| pdr.id).collect();
     let free = (1..=u16::MAX).rev().map(PdrId).filter(|id| !used.contains(id));
@@ -34,8 +33,8 @@ fn parts(rules: &Rules, charging: &Charging, keys: &BTreeMap<PdrId, Key>) -> Vec
 }
 
 /// Splits PDRs; what the new ones are. A session that would have more rules than a session may have stays as it is.
-fn split_into(rules: &mut Rules, charging: &Charging, keys: &BTreeMap<PdrId, Key>) -> Vec<Part> {
-    let parts = parts(rules, charging, keys);
+fn split_into(rules: &mut Rules, charged: Charged<'_>, keys: &BTreeMap<PdrId, Key>) -> Vec<Part> {
+    let parts = parts(rules, charged, keys);
     if parts.is_empty() {
         return parts;
     }
@@ -50,7 +49,7 @@ fn split_into(rules: &mut Rules, charging: &Charging, keys: &BTreeMap<PdrId, Key
     let made: Vec<Pdr> = made.collect();
     more.pdrs.extend(made);
     // Meters come behind: one of each key, the default's, and what listens for silence.
-    let meters = charging.rating.content().len() + 2;
+    let meters = charged.charging.rating.content().len() + 2;
     if more.urrs.len() + meters > limits::URRS || more.check().is_err() {
         return vec![];
     }
@@ -61,10 +60,10 @@ fn split_into(rules: &mut Rules, charging: &Charging, keys: &BTreeMap<PdrId, Key
 /// Splits PDRs; what the new ones are charged under.
 pub(super) fn split(
     rules: &mut Rules,
-    charging: &Charging,
+    charged: Charged<'_>,
     keys: &BTreeMap<PdrId, Key>,
 ) -> BTreeMap<PdrId, Key> {
-    split_into(rules, charging, keys).into_iter().map(|part| (part.id, part.key)).collect()
+    split_into(rules, charged, keys).into_iter().map(|part| (part.id, part.key)).collect()
 }
 
 /// Gives PDRs odd precedences, one each, so that their order is the same and there is one free before each. Of one
@@ -85,10 +84,10 @@ pub(crate) fn behind(record: &SessionRecord, config: &Config, pdr: PdrId) -> Pdr
 
 /// Which of the data plane's PDRs are parts of others.
 pub(crate) fn parts_of(record: &SessionRecord, config: &Config) -> Vec<(PdrId, PdrId)> {
-    let (Some(charging), Some(_)) = (&config.charging, &record.charging) else { return vec![] };
+    let Some(charged) = Charged::of(record, config) else { return vec![] };
     let mut rules = Rules::clone(&record.rules);
     let extras = record.extras.as_ref().filter(|extras| !extras.predefined.is_empty());
     let keys = extras.map(|extras| predefined::expand(&mut rules, extras, &config.predefined));
-    let parts = split_into(&mut rules, charging, &keys.unwrap_or_default());
+    let parts = split_into(&mut rules, charged, &keys.unwrap_or_default());
     parts.into_iter().map(|part| (part.id, part.of)).collect()
 }

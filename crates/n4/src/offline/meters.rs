@@ -16,12 +16,38 @@ pub(super) const fn is_own(urr: UrrId) -> bool {
     urr.0 >= OWN_METERS && urr.0 != SILENCE.0
 }
 
+/// A session, and by what its packets are charged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Charged<'a> {
+    pub(super) charging: &'a Charging,
+    account: &'a Account,
+}
+
+impl<'a> Charged<'a> {
+    /// `None` of what is not charged.
+    pub(crate) fn of(record: &'a SessionRecord, config: &'a Config) -> Option<Self> {
+        let (charging, charged) = (config.charging.as_ref()?, record.charging.as_deref()?);
+        Some(Self { charging, account: &charged.account })
+    }
+
+    /// Whether a URR of the control plane charges the packets of a PDR.
+    pub(super) fn is_mapped(&self, pdr: &Pdr) -> bool {
+        pdr.urrs.iter().any(|urr| self.charges(*urr))
+    }
+
+    /// Whether anything is charged by a URR.
+    pub(super) fn charges(&self, urr: UrrId) -> bool {
+        key_of(urr, Some(self.charging), self.account).is_some()
+    }
+}
+
 /// Puts meters on all PDRs that have none: of the keys their predefined rules bring, of content rules, or of the default.
-pub(crate) fn measure(rules: &mut Rules, charging: &Charging, keys: &BTreeMap<PdrId, Key>) {
+pub(crate) fn measure(rules: &mut Rules, charged: Charged<'_>, keys: &BTreeMap<PdrId, Key>) {
+    let charging = charged.charging;
     let mut made = BTreeSet::new();
-    let by_content = content::split(rules, charging, keys);
+    let by_content = content::split(rules, charged, keys);
     for pdr in &mut rules.pdrs {
-        if pdr.urrs.iter().any(|urr| charging.rating.key_of(urr.0).is_some()) {
+        if charged.is_mapped(pdr) {
             continue;
         }
         let key = keys.get(&pdr.id).or(by_content.get(&pdr.id)).copied().or(charging.rating.default_key());
@@ -33,7 +59,7 @@ pub(crate) fn measure(rules: &mut Rules, charging: &Charging, keys: &BTreeMap<Pd
     let told = told_volume(charging);
     for urr in &mut rules.urrs {
         let is_free = urr.volume_threshold.is_none() && !urr.triggers.contains(Triggers::VOLUME_THRESHOLD);
-        if is_free && charging.rating.key_of(urr.id.0).is_some() {
+        if is_free && charged.charges(urr.id) {
             urr.volume_threshold = Some(told);
         }
     }
@@ -59,6 +85,18 @@ pub(super) fn needed(record: &SessionRecord, config: &Config) -> Vec<UrrId> {
         return vec![];
     }
     wanted(record, config).urrs.iter().map(|urr| urr.id).filter(|urr| is_own(*urr)).collect()
+}
+
+/// URRs that come into a session are charged as the operator has it then. Those that are there go on as they began, whatever he says
+/// since: packets of one that was not mapped count under another key, and those of one that was under no other.
+pub(crate) fn meet(record: &mut SessionRecord, config: &Config, (before, now_ms): (&Rules, u64)) {
+    let (Some(charging), Some(charged)) = (&config.charging, &mut record.charging) else { return };
+    let is_new = |urr: &&Urr| !before.urrs.iter().any(|old| old.id == urr.id);
+    let new = record.rules.urrs.iter().filter(is_new).filter_map(|urr| {
+        let key = charging.rating.key_of(urr.id.0)?;
+        Some(reading((urr.id, key), (Counts::default(), 0), (None, None)))
+    });
+    charged.account.set_meters(&new.collect::<Vec<_>>(), now_ms);
 }
 
 /// Adds those of them that are new.
@@ -122,36 +160,42 @@ pub(crate) fn hear_last(charging: &mut Option<Box<ChargingRecord>>, told: &[Usag
     forgotten.for_each(|meter| meter.base = meter.known);
 }
 
-/// What all meters of a session have counted. Where the operator has taken a key away, what was measured under it until
-/// now is still charged under it.
+/// What all meters of a session have counted.
 pub(super) fn readings(record: &SessionRecord, charging: Option<&Charging>) -> Vec<Reading> {
     let Some(charged) = &record.charging else { return vec![] };
     let key = |urr: UrrId| key_of(urr, charging, &charged.account);
     let theirs = record.usage.urrs.iter().zip(&record.rules.urrs).filter_map(|(usage, urr)| {
-        let duration_ms = if urr.methods.duration { usage.known.duration_ms } else { 0 };
         let moments = (usage.first_packet_ms, usage.last_packet_ms);
-        Some(reading(usage.urr, key(usage.urr)?, (usage.known.counts, duration_ms), moments))
+        let counted = (usage.known.counts, usage.known.duration_ms);
+        let reading = reading((usage.urr, key(usage.urr)?), counted, moments);
+        Some(Reading { measures_time: urr.methods.duration, ..reading })
     });
     let own = charged.own.iter().filter_map(|meter| {
         let moments = (meter.first_packet_ms, meter.last_packet_ms);
-        Some(reading(meter.urr, key(meter.urr)?, (meter.known, 0), moments))
+        Some(reading((meter.urr, key(meter.urr)?), (meter.known, 0), moments))
     });
     theirs.chain(own).collect()
 }
 
+/// What a URR is charged under: of a control plane's what the operator says now, if it is one that charges ([`meet`]). Where he has taken a
+/// key away, what is measured under it stays charged under it.
 fn key_of(urr: UrrId, charging: Option<&Charging>, account: &Account) -> Option<Key> {
-    charging.and_then(|charging| charging.rating.key_of(urr.0)).or_else(|| account.key_of(urr.0))
+    let (now, known) = (charging.and_then(|it| it.rating.key_of(urr.0)), account.key_of(urr.0));
+    match is_own(urr) {
+        true => now.or(known),
+        false => known.map(|known| now.unwrap_or(known)),
+    }
 }
 
+/// Of one by which no time is charged.
 const fn reading(
-    urr: UrrId,
-    key: Key,
+    (urr, key): (UrrId, Key),
     (counts, duration_ms): (Counts, u64),
     (first_packet_ms, last_packet_ms): (Option<u64>, Option<u64>),
 ) -> Reading {
     let Counts { uplink_bytes, downlink_bytes, .. } = counts;
     let used = Used { uplink_bytes, downlink_bytes, duration_ms };
-    Reading { meter: urr.0, key, used, first_packet_ms, last_packet_ms }
+    Reading { meter: urr.0, key, used, measures_time: false, first_packet_ms, last_packet_ms }
 }
 
 /// When any counts of a session were told last.
@@ -164,10 +208,7 @@ pub(super) fn last_heard_ms(record: &SessionRecord) -> u64 {
 /// those that were.
 pub(super) fn unheard(record: &SessionRecord, charging: Option<&Charging>, moment_ms: u64) -> Vec<UrrId> {
     let Some(charged) = &record.charging else { return vec![] };
-    let is_charged = |urr: UrrId| match charging {
-        Some(charging) => charging.rating.key_of(urr.0).is_some(),
-        None => charged.account.key_of(urr.0).is_some(),
-    };
+    let is_charged = |urr: UrrId| key_of(urr, charging, &charged.account).is_some();
     let theirs = record.usage.urrs.iter().map(|usage| (usage.urr, usage.heard_ms));
     let own = charged.own.iter().map(|meter| (meter.urr, meter.heard_ms));
     let all = theirs.chain(own).filter(|(urr, heard_ms)| is_charged(*urr) && *heard_ms < moment_ms);

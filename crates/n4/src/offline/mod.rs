@@ -22,7 +22,7 @@ mod subject;
 pub(crate) use anew::Changing;
 pub(crate) use closing::{Looked, look, own_meters};
 pub(crate) use content::{behind, parts_of};
-pub(crate) use meters::{begin_anew, hear, hear_former, hear_last, measure};
+pub(crate) use meters::{Charged, begin_anew, hear, hear_former, hear_last, measure, meet};
 pub(crate) use subject::opened;
 
 use charging::{Policy, Rating};

@@ -5,29 +5,32 @@
 //! of. None of that is another service. PDRs that come or go are none either: who is charged by them is another meter, or
 //! the same goes on.
 
+use super::meters::Charged;
 use crate::config::Config;
 use crate::predefined;
-use charging::Rating;
 use rules::{
     ApplyAction, EthernetFilter, EthernetPdi, Far, FarId, ForwardingParameters, Instance, Interface,
-    OuterHeader, OuterHeaderCreation, Pdi, Pdr, PdrId, Policy, Rules, limits,
+    OuterHeader, OuterHeaderCreation, Pdi, Pdr, PdrId, Policy, Rules, Urr, limits,
 };
 use session::SessionRecord;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// Whether a PDR that stays and is charged matches otherwise, takes its turn otherwise, or its packets are dealt with otherwise.
-/// Rates and meters are not looked at.
+/// Whether a PDR that stays and is charged matches otherwise, takes its turn otherwise, or its packets are dealt with otherwise; or whether
+/// what is charged measures time, and did not, or does no longer. Rates are not looked at.
 pub(super) fn is_one(before: &SessionRecord, after: &SessionRecord, config: &Config) -> bool {
-    let Some(charging) = &config.charging else { return false };
+    let Some(charged) = Charged::of(before, config) else { return false };
     let (old, new) = (&before.rules, &after.rules);
+    if times_otherwise(old, new, charged) {
+        return true;
+    }
     if old.pdrs == new.pdrs && old.fars == new.fars {
         return false;
     }
     let (old_fars, new_fars) = (fars(old), fars(new));
     let staying = staying(old, new);
     let keyed = predefined::with_key(before.extras.as_deref(), &config.predefined);
-    let is_charged = |pdr: &Pdr| is_charged(pdr, &charging.rating, &keyed);
+    let is_charged = |pdr: &Pdr| is_charged(pdr, charged, &keyed);
     let does_otherwise = |old: &Pdr, new: &Pdr| {
         let fars = old_fars.get(&old.far).zip(new_fars.get(&new.far));
         let is_to_user = new.pdi.source_interface != Interface::Access;
@@ -37,6 +40,12 @@ pub(super) fn is_one(before: &SessionRecord, after: &SessionRecord, config: &Con
         |(old, new): &(&Pdr, &Pdr)| matches_otherwise(&old.pdi, &new.pdi) || does_otherwise(old, new);
     staying.iter().any(|pair| changes(pair) && is_charged(pair.0))
         || reordered(&staying).into_iter().any(is_charged)
+}
+
+fn times_otherwise(before: &Rules, after: &Rules, charged: Charged<'_>) -> bool {
+    let is_other = |old: &Urr, new: &Urr| old.id == new.id && old.methods.duration != new.methods.duration;
+    let others = before.urrs.iter().filter(|old| after.urrs.iter().any(|new| is_other(old, new)));
+    others.into_iter().any(|urr| charged.charges(urr.id))
 }
 
 fn fars(rules: &Rules) -> BTreeMap<FarId, &Far> {
@@ -51,11 +60,11 @@ fn staying<'a>(before: &'a Rules, after: &'a Rules) -> Vec<(&'a Pdr, &'a Pdr)> {
 
 /// Whether packets of a PDR count under a key: of a URR that is mapped, or by a meter of ours (`meters::measure`). `keyed` are those
 /// that predefined rules bring a key to.
-fn is_charged(pdr: &Pdr, rating: &Rating, keyed: &BTreeSet<PdrId>) -> bool {
-    let is_mapped = pdr.urrs.iter().any(|urr| rating.key_of(urr.0).is_some());
+fn is_charged(pdr: &Pdr, charged: Charged<'_>, keyed: &BTreeSet<PdrId>) -> bool {
+    let rating = &charged.charging.rating;
     let is_split = pdr.pdi.application.is_none() && !rating.content().is_empty();
     let has_meter = rating.default_key().is_some() || is_split || keyed.contains(&pdr.id);
-    is_mapped || (has_meter && pdr.urrs.len() < limits::URRS_PER_PDR)
+    charged.is_mapped(pdr) || (has_meter && pdr.urrs.len() < limits::URRS_PER_PDR)
 }
 
 /// Whether it is about other packets. The tunnel they come in is another where the user's session has moved, and a network counts

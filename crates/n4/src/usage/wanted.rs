@@ -32,8 +32,8 @@ pub(crate) fn wanted(record: &SessionRecord, config: &Config) -> Arc<Rules> {
     if let Some(extras) = record.extras.as_ref().filter(|extras| !extras.predefined.is_empty()) {
         keys = predefined::expand(Arc::make_mut(&mut rules), extras, &config.predefined);
     }
-    if let (Some(charging), Some(_)) = (&config.charging, &record.charging) {
-        offline::measure(Arc::make_mut(&mut rules), charging, &keys);
+    if let Some(charged) = offline::Charged::of(record, config) {
+        offline::measure(Arc::make_mut(&mut rules), charged, &keys);
     }
     if record.usage.inactivity.is_some() {
         listen(Arc::make_mut(&mut rules));

@@ -109,6 +109,32 @@ fn splits_nothing(what: &str, request: Request) {
     assert_eq!(told(charging(Policy::default()), establishment(), vec![request]), WHOLE, "{what}");
 }
 
+/// Time passes before it is measured, and while it is not.
+#[test]
+fn time_is_charged_that_was_measured() {
+    let measuring = |method| {
+        let update_urrs =
+            vec![UpdateUrr { urr_id: 10, measurement_method: Some(method), ..UpdateUrr::default() }];
+        Request { update_urrs, ..Request::default() }
+    };
+    let (volume, both) = (flags::METHOD_VOLUM, flags::METHOD_VOLUM | flags::METHOD_DURAT);
+    for (first, charged) in [(volume, 4), (both, 12)] {
+        let mut lab = Lab::associated_with(charging(Policy::default()));
+        let urr = CreateUrr { measurement_method: first, ..urr(10, 0) };
+        let session = lab.establish(metered(77, vec![urr]));
+        lab.traffic(session, (1, 0), false);
+        seconds(&mut lab, 8);
+        for (method, pause) in [(volume, 16), (both, 4)] {
+            lab.modify(session, measuring(method));
+            seconds(&mut lab, pause);
+        }
+        lab.delete(session);
+        let all = lab.cdrs.iter().flat_map(|cdr| &cdr.containers);
+        let all: Vec<_> = all.map(|one| (one.duration_ms, one.uplink_bytes, one.conditions)).collect();
+        assert_eq!(all.iter().map(|one| one.0).sum::<u64>(), charged * 1_000, "{all:?}");
+    }
+}
+
 #[test]
 fn packets_that_a_rule_was_not_about_are_told_apart() {
     splits("filters", about(service(&[DNS, MAIL])));

@@ -152,6 +152,56 @@ fn records_go_on_after_a_restart_of_either_process() {
     assert_eq!(volumes(&lab.cdrs[2]), [(1, 5, 0)]);
 }
 
+/// A URR that is there goes on as it began: what others were charged for is not charged again, nor the same packets twice from then on.
+#[test]
+fn what_the_operator_maps_otherwise_is_of_urrs_that_come_then() {
+    let mapping = |urr: u32| Rating::new(Some(key(1)), vec![(urr..=urr, key(10))], []).unwrap();
+    for (first, then, groups) in [(10, 11, (10, 1)), (11, 10, (1, 10))] {
+        let (mut lab, session) = lab_of(Policy::default(), vec![]);
+        lab.delete(session);
+        lab.cdrs.clear();
+        let charging = |urr| Some(Charging { rating: mapping(urr), policy: Policy::default() });
+        lab.config.charging = charging(first);
+        lab.restart();
+        let session = lab.establish(metered(78, vec![urr(10, 0)]));
+        lab.traffic(session, (300, 0), true);
+        lab.config.charging = charging(then);
+        lab.restart();
+        lab.traffic(session, (20, 5), true);
+        let change = SessionModificationRequest {
+            update_pdrs: [1, 2].map(|pdr| UpdatePdr { urr_ids: vec![10], ..UpdatePdr::new(pdr) }).into(),
+            ..SessionModificationRequest::default()
+        };
+        lab.modify(session, change);
+        lab.restart();
+        lab.traffic(session, (1, 0), true);
+        lab.delete(session);
+        assert_eq!(charged(&lab.cdrs), BTreeMap::from([(groups.0, (321, 5))]), "{first}");
+        lab.cdrs.clear();
+        let next = lab.establish(metered(79, vec![urr(10, 0)]));
+        lab.traffic(next, (7, 0), true);
+        lab.delete(next);
+        assert_eq!(charged(&lab.cdrs), BTreeMap::from([(groups.1, (7, 0))]), "{first}");
+    }
+}
+
+/// One that comes into a session later is charged as the operator has it then, from its first packet on.
+#[test]
+fn a_urr_that_comes_later_is_charged_as_it_is_mapped() {
+    let (mut lab, session) = lab_of(Policy::default(), vec![]);
+    lab.traffic(session, (300, 0), true);
+    let change = SessionModificationRequest {
+        create_urrs: vec![urr(10, 0)],
+        update_pdrs: [1, 2].map(|pdr| UpdatePdr { urr_ids: vec![10], ..UpdatePdr::new(pdr) }).into(),
+        ..SessionModificationRequest::default()
+    };
+    lab.modify(session, change);
+    assert_eq!(lab.in_force[&session].rules.urrs.len(), 1, "no meter of our own any more");
+    lab.traffic(session, (20, 5), true);
+    lab.delete(session);
+    assert_eq!(charged(&lab.cdrs), BTreeMap::from([(1, (300, 0)), (10, (20, 5))]));
+}
+
 /// What the lab counted, by key.
 fn counted(
     lab: &Lab,
