@@ -140,7 +140,8 @@ impl TryFrom<String> for UtcOffset {
 /// Hours, of two digits, and minutes.
 fn clock(text: &str) -> Option<(u32, u32)> {
     let (hours, minutes) = text.split_once(':')?;
-    let number = |text: &str| if text.len() == 2 { text.parse().ok() } else { None };
+    let is_number = |text: &str| text.len() == 2 && text.bytes().all(|octet| octet.is_ascii_digit());
+    let number = |text: &str| if is_number(text) { text.parse().ok() } else { None };
     let (hours, minutes): (u32, u32) = (number(hours)?, number(minutes)?);
     (minutes < 60).then_some((hours, minutes))
 }
@@ -306,6 +307,7 @@ mod tests {
     fn errors_say_what_is_allowed() {
         for (line, expected) in [
             ("tariff_times = [\"6:30\"]", "a tariff time reads like"),
+            ("tariff_times = [\"+6:+3\"]", "a tariff time reads like"),
             ("tariff_times = [\"24:00\"]", "a tariff time is 00:00 to 23:59"),
             ("utc_offset = \"2h\"", "a distance from UTC reads like"),
             (

@@ -186,6 +186,10 @@ fn check_pools(pools: &[Pool], networks: &[String]) -> Result<(), Refusal> {
         }
         let prefix = pool.prefix.get_ref().0;
         peers::whole(prefix).map_err(|why| Refusal::of(&pool.prefix, why))?;
+        let first = prefix.network();
+        if first.is_unspecified() || first.is_loopback() || first.is_multicast() {
+            return Err(Refusal::of(&pool.prefix, "no user can have these addresses"));
+        }
         if matches!(prefix, IpNet::V6(prefix) if prefix.prefix_len() > 64) {
             return Err(Refusal::of(&pool.prefix, "each user gets a prefix of 64 bits: it cannot be longer"));
         }

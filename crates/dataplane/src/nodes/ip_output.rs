@@ -50,9 +50,14 @@ fn no_route<B: Buffer>(state: &mut State, packet: &Packet<B>) -> Next {
 /// Whether the sender of a plain packet may hear that it goes nowhere. We are a user's router, and tell him (RFC 1812 4.3.3.1, RFC 4443
 /// 3.1) where the packet is as he sent it: he would not know it else.
 pub(crate) fn may_hear(state: &State, meta: &Meta) -> bool {
-    let Meta { step, .. } = *meta;
+    let Meta { step, key, hash, .. } = *meta;
     let is_users = step != StepIndex::NONE && meta.tunnelled();
-    is_users && state.sessions.cells.step(step).kind == Kind::Plain && state.readdress(step).is_none()
+    is_users
+        && match state.sessions.cells.step(step).kind {
+            Kind::Plain => state.readdress(step).is_none(),
+            Kind::Enrich => !state.connections.is_shifted((&key, hash)),
+            _ => false,
+        }
 }
 
 /// Where a policy leads a plain packet.

@@ -344,6 +344,12 @@ impl Connections {
         self.all.get_mut(place as usize).filter(|connection| connection.key == *key)
     }
 
+    /// Whether numbers of a connection differ, if it is known.
+    pub(crate) fn is_shifted(&self, (key, hash): (&FlowKey, u64)) -> bool {
+        let found = self.by_flow.get(hash).and_then(|place| self.all.get(place as usize));
+        found.is_some_and(|connection| connection.key == *key && connection.is_shifted())
+    }
+
     /// What the server knows a user's number as, whether the connection is known or not.
     pub(crate) fn to_server(&self, (key, hash): (&FlowKey, u64), sequence: u32) -> u32 {
         let found = self.by_flow.get(hash).and_then(|place| self.all.get(place as usize));

@@ -9,7 +9,7 @@ use crate::counters::DropReason;
 use crate::fixture::{Bench, N3, N6, config, rules};
 use dplink::{Command, Notice};
 use packet::protocol;
-use rules::{Redirect, Rules, Seid, Urr, UrrId};
+use rules::{HeaderField, Redirect, Rules, Seid, Urr, UrrId};
 use std::net::IpAddr;
 
 /// So few may be those of one user.
@@ -83,6 +83,20 @@ fn nobody_hears_of_what_leaves_or_of_errors() {
     assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (0, 1));
     send(&mut bench, &packet(protocol::ICMP, OF_IPV4.into(), [198, 51, 100, 9].into()));
     assert_eq!((bench.sent(N3).len(), drops(&bench, DropReason::NoRoute)), (0, 1), "of type 3");
+}
+
+/// Rules that put fields into requests change no other packet.
+#[test]
+fn a_user_of_enriched_requests_hears_of_packets_that_are_as_he_sent_them() {
+    let (far4, far6) = ([198, 51, 100, 9].into(), "2001:db8:99::9".parse().unwrap());
+    for (from, to) in [(OF_IPV4.into(), far4), (OF_IPV6.into(), far6)] {
+        let mut bench = bench(|rules| rules.fars[0].enrichment = HeaderField::new("X-Field", "value"));
+        for carried in [protocol::UDP, protocol::TCP] {
+            send(&mut bench, &packet(carried, from, to));
+            assert_eq!(bench.sent(N3).len(), 1, "{from} {carried}");
+        }
+        assert_eq!(drops(&bench, DropReason::NoRoute), 0);
+    }
 }
 
 /// Whoever is sent to another address without knowing hears nothing of that one.

@@ -47,6 +47,23 @@ fn records_tell_all_of_a_delegated_prefix() {
     }
 }
 
+/// As that of a router to which all leads.
+#[test]
+fn a_network_behind_the_user_is_not_his_address() {
+    for network in ["::/0", "2001:db8::/32"] {
+        let mut lab = Lab::associated_with(charging(Policy::default()));
+        let mut request = metered(77, vec![]);
+        let pdi = &mut request.create_pdrs[1].pdi;
+        let ipv6 = Some("2001:db8:7:105::1".parse().unwrap());
+        pdi.ue_ip_addresses = vec![UeIpAddress { ipv6, is_destination: true, ..UeIpAddress::default() }];
+        pdi.carried = vec![RawIe { ie: ie::FRAMED_IPV6_ROUTE, value: network.as_bytes().to_vec() }];
+        let session = lab.establish(request);
+        lab.delete(session);
+        let (address, length) = lab.cdrs[0].session.user.ipv6.unwrap();
+        assert_eq!(format!("{address}/{length}"), "2001:db8:7:105::/64", "{network}");
+    }
+}
+
 #[test]
 fn records_are_closed_on_time_with_the_counts_of_then() {
     let (mut lab, session) = lab_of(Policy::default(), vec![]);

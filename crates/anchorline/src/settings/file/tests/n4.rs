@@ -139,6 +139,7 @@ fn errors_of_pools_and_rules_say_what_is_allowed() {
     let text = commented_in();
     for (from, to, expected) in [
         ("10.60.0.0/16", "2001:db8:60:1::/65", "it cannot be longer"),
+        ("10.60.0.0/16", "224.0.0.0/16", "no user can have these addresses"),
         ("10.60.0.0/16", "2001:db8:60:8000::/49", "overlaps with another pool"),
         (
             "10.60.0.0/16",
