@@ -223,7 +223,7 @@ impl Node {
             }
             Purpose::Usage(seid) => self.usage_unconfirmed(*seid),
             Purpose::Silence(seid, attempt) => self.silence_unheard(*seid, *attempt),
-            Purpose::Paging(seid, pdrs) => self.page_again(*seid, pdrs),
+            Purpose::Paging(seid, pdrs) => self.page_unheard((*seid, asking.to), pdrs),
             Purpose::Report(seid) | Purpose::After(seid, _) => {
                 self.note(Level::Warning, format!("{} takes no report about session {seid}", asking.to));
             }

@@ -17,6 +17,7 @@ use pfcp::{
 };
 use rules::{ApplyAction, Bar, BarId, BarUpdate, Change, Direction, Far, PdrId, Qfi, Rules, Seid};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The unit of a notification delay (TS 29.244 8.2.28).
@@ -214,8 +215,19 @@ impl Node {
         self.sessions.get(seid).map(|s| &s.paging).filter(|p| !p.waiting.is_empty()).map(|p| p.due_ms)
     }
 
-    /// Nobody answered: as long as packets are kept, the owner is told again.
-    pub(crate) fn page_again(&mut self, seid: Seid, pdrs: &[PdrId]) {
+    /// Nobody answered: as long as packets are kept, the owner is told again; at once, if that is at another address of its from now on.
+    pub(crate) fn page_unheard(&mut self, (seid, at): (Seid, SocketAddr), pdrs: &[PdrId]) {
+        let is_elsewhere = self.sessions.get(seid).is_some_and(|session| {
+            let (owner, named) = (&session.record.owner, session.record.cp_f_seid.address);
+            let next = self.report_address(owner, named);
+            next != at && next.ip() != named
+        });
+        let again_ms = if is_elsewhere { self.wall_ms() } else { self.paged_again_ms() };
+        self.wait_again(seid, pdrs, again_ms);
+        self.attend(seid);
+    }
+
+    fn page_again(&mut self, seid: Seid, pdrs: &[PdrId]) {
         self.wait_again(seid, pdrs, self.paged_again_ms());
         self.attend(seid);
     }

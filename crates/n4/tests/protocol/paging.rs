@@ -1,7 +1,7 @@
 //! Packets kept for users who sleep: their control plane hears of it once, and wakes them.
 
 use crate::common::smf::{self, establishment, path_switch};
-use crate::common::{Lab, Obedience, SMF};
+use crate::common::{Lab, Obedience, SMF, config};
 use dplink::{Event, Notice};
 use n4::{Input, Output};
 use pfcp::*;
@@ -269,6 +269,25 @@ fn a_control_plane_that_does_not_answer_is_told_again_as_long_as_packets_are_kep
     reported(&mut lab);
     lab.pass(Duration::from_secs(60));
     assert!(reported(&mut lab).is_empty());
+}
+
+/// Its sessions' names have an address behind which nobody is, as behind address translation: a user is not kept asleep any longer than that
+/// takes to find out.
+#[test]
+fn who_cannot_be_reached_by_a_session_s_name_is_told_at_his_own_address_at_once() {
+    let mut lab = Lab::associated();
+    let named = std::net::Ipv4Addr::from([10, 99, 0, 1]);
+    let mut request = establishment(77);
+    request.cp_f_seid = FSeid::new(77, named.into());
+    request.create_fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
+    let session = lab.establish(request);
+    packet(&mut lab, session, 2);
+    let told_at = |lab: &mut Lab| lab.reports().into_iter().map(|(to, _)| to.ip()).collect::<Vec<_>>();
+    assert_eq!(told_at(&mut lab), [named]);
+    lab.pass(config().t1 * config().n1);
+    let mut all = told_at(&mut lab);
+    assert_eq!(all.pop(), Some(SMF.into()));
+    assert!(all.iter().all(|to| *to == named), "{all:?}");
 }
 
 #[test]
