@@ -88,9 +88,10 @@ impl Reference {
         match about.packet.header.source {
             IpAddr::V4(sender) => error_v4(&about.packet, stopped, (here.ipv4.addr(), sender)),
             IpAddr::V6(sender) => {
-                // An IPv6 user's tunnel may run over IPv4, on a port without IPv6.
-                let ours = here.ipv6.or_else(|| self.setup.ports.iter().find_map(|port| port.ipv6))?;
-                error_v6(&about.packet, stopped, (ours.addr(), sender))
+                // An IPv6 user's tunnel may run over IPv4, on a port without IPv6; and all ports may be without.
+                let ours = here.ipv6.or_else(|| self.setup.ports.iter().find_map(|port| port.ipv6));
+                let ours = ours.map_or_else(|| here.made_of_mac(), |net| net.addr());
+                error_v6(&about.packet, stopped, (ours, sender))
             }
         }
     }

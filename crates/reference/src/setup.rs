@@ -136,9 +136,13 @@ impl PortSetup {
     /// The address every station has on its link, made of its Ethernet address (RFC 4291 appendix A, RFC 4862 5.3),
     /// where it has others.
     pub(crate) fn link_local(&self) -> Option<Ipv6Addr> {
+        self.ipv6.map(|_| self.made_of_mac())
+    }
+
+    /// The link-local address that its MAC address makes (RFC 4291 2.5.6, appendix A).
+    pub(crate) const fn made_of_mac(&self) -> Ipv6Addr {
         let [a, b, c, d, e, f] = self.mac;
-        let address = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f];
-        self.ipv6.map(|_| Ipv6Addr::from_octets(address))
+        Ipv6Addr::from_octets([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
     }
 
     /// Whether an address is ours there.

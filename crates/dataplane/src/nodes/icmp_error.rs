@@ -7,7 +7,7 @@ use super::path_mtu::path_mtu;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, StepIndex};
+use crate::state::{State, StepIndex, link_local};
 use packet::five_tuple::FiveTuple;
 use packet::{Buffer, icmp, icmpv6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -92,7 +92,7 @@ fn write<B: Buffer>(
                 }
                 _ => icmpv6::Error::TimeExceeded,
             };
-            icmpv6::write_error(told, original, our_ipv6(state, packet)?, bytes).ok()
+            icmpv6::write_error(told, original, our_ipv6(state, packet), bytes).ok()
         }
     }
 }
@@ -102,11 +102,12 @@ fn our_ipv4<B>(state: &State, packet: &Packet<B>) -> Ipv4Addr {
     state.ports.get(packet.meta.port).address.addr()
 }
 
-/// Our address where the packet came in; an IPv6 user's tunnel may run over IPv4, and then it is that of another port.
-fn our_ipv6<B>(state: &State, packet: &Packet<B>) -> Option<Ipv6Addr> {
-    let here = state.ports.get(packet.meta.port).address6;
+/// Our address where the packet came in; an IPv6 user's tunnel may run over IPv4, and then it is that of another port. Where none has any, it
+/// is the one that routers are known by on users' links: a user who is told a prefix hears that it leads nowhere.
+fn our_ipv6<B>(state: &State, packet: &Packet<B>) -> Ipv6Addr {
+    let here = state.ports.get(packet.meta.port);
     let elsewhere = || state.ports.iter().find_map(|(_, port)| port.address6);
-    Some(here.or_else(elsewhere)?.addr())
+    here.address6.or_else(elsewhere).map_or_else(|| link_local(here.mac), |net| net.addr())
 }
 
 /// The answer goes where the session's rules send packets to the user; it is held to no rate and counted by nobody.

@@ -85,6 +85,27 @@ fn nobody_hears_of_what_leaves_or_of_errors() {
     assert_eq!((bench.sent(N3).len(), drops(&bench, DropReason::NoRoute)), (0, 1), "of type 3");
 }
 
+/// A user who is told a prefix, of a node without any IPv6 of its own.
+#[test]
+fn who_has_ipv6_that_leads_nowhere_hears_so() {
+    let limits = Limits { icmp_errors_per_s: ERRORS, ..config().limits };
+    let mut without = Config { routes: vec![], limits, ..config() };
+    without.ports.iter_mut().for_each(|port| port.address6 = None);
+    let mac = without.ports[0].mac;
+    let mut bench = Bench::over(&without);
+    let mut rules = rules(USER);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.pdi.ue_ipv6 = Some("2001:db8:60::/64".parse().unwrap()));
+    bench.put(USER, 1, rules);
+    bench.settle();
+    let sent = packet(protocol::UDP, OF_IPV6.into(), "2001:db8:99::9".parse().unwrap());
+    send(&mut bench, &sent);
+    let frame = bench.sent(N3).pop().unwrap();
+    let heard = &frame[frame.len() - 8 - sent.len()..];
+    assert_eq!((&heard[..2], &heard[16..48]), (&[1, 0][..], &sent[8..40]));
+    let source = &frame[frame.len() - 8 - sent.len() - 32..][..16];
+    assert_eq!(source, crate::state::link_local(mac).octets());
+}
+
 /// Rules that put fields into requests change no other packet.
 #[test]
 fn a_user_of_enriched_requests_hears_of_packets_that_are_as_he_sent_them() {
