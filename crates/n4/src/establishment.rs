@@ -71,6 +71,7 @@ impl Node {
         old.iter().for_each(|old| self.give_way(*old, asked));
         self.is_named(cp_f_seid);
         self.sessions.insert(Session::new(record));
+        self.is_named_by_suspect(seid);
         self.order(seid, asked, Work::Establish(taken, old));
         Ok(())
     }

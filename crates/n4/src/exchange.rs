@@ -214,7 +214,10 @@ impl Node {
     pub(crate) fn unanswered(&mut self, sequence: u32, asking: &Asking) {
         self.counters.unanswered += 1;
         match &asking.purpose {
-            Purpose::Heartbeat(node_id) => self.heartbeat_is_over(node_id, false),
+            Purpose::Heartbeat(node_id) => {
+                self.heartbeat_is_over(node_id, false);
+                self.suspect_is_silent(node_id);
+            }
             Purpose::Setup => self.setup_is_over(asking.to),
             Purpose::NodeReport(node_id) => self.news_unheard(node_id, sequence),
             Purpose::Capabilities(node_id) => self.capabilities_unheard(node_id),

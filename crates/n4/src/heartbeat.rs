@@ -1,5 +1,9 @@
 //! Heartbeats both ways (TS 29.244 6.2.2), and what a recovery time stamp tells (TS 23.007).
 
+mod suspicion;
+
+pub(crate) use suspicion::Suspicion;
+
 use crate::exchange::{Asked, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
@@ -20,8 +24,7 @@ impl Node {
             &Message { priority: asked.priority, ..Message::node(asked.key.sequence, response) },
         );
         if let Some(node_id) = self.peers.alone_at(asked.key.from) {
-            let (from, first) = (asked.key.from, Some(asked.key.sequence));
-            self.learn_recovery_time_stamp(&node_id, request.recovery_time_stamp, (from, first));
+            self.suspect(&node_id, request.recovery_time_stamp, (asked.key.from, asked.key.sequence));
         }
     }
 
@@ -34,6 +37,9 @@ impl Node {
             (association.is_asked, association.next_heartbeat) = (is_asked, again);
             association.asked = Some(now);
         }
+        if is_asked {
+            self.suspect_is_asked(&node_id);
+        }
     }
 
     pub(crate) fn answered_heartbeat(&mut self, node_id: &str, to: SocketAddr, response: &HeartbeatResponse) {
@@ -43,8 +49,12 @@ impl Node {
             self.out.push(Output::SaveAssociation(association.record.clone()));
         }
         self.heartbeat_is_over(node_id, true);
-        if self.peers.alone_at(to).is_some_and(|alone| alone == node_id) {
-            self.learn_recovery_time_stamp(node_id, response.recovery_time_stamp, (to, None));
+        if self.peers.alone_at(to).is_none_or(|alone| alone != node_id) {
+            drop(self.no_suspicion(node_id));
+        } else if self.is_news(node_id, response.recovery_time_stamp) {
+            self.tells_of_restart(node_id, response.recovery_time_stamp, to);
+        } else {
+            self.is_as_before(node_id);
         }
     }
 
@@ -89,24 +99,16 @@ impl Node {
     }
 
     /// A later stamp than before: it restarted. An earlier one is of a heartbeat that was overtaken. Which sessions it retains it
-    /// says when it associates, which comes behind: that is waited for. New ones it makes meanwhile find the others stale. Where it waits
-    /// to associate with that stamp there is nothing to learn.
-    fn learn_recovery_time_stamp(
-        &mut self,
-        node_id: &str,
-        received: u32,
-        (from, first): (SocketAddr, Option<u32>),
-    ) {
-        let is_associating = self.endings.know(node_id, received);
+    /// says when it associates, which comes behind: that is waited for. New ones it makes meanwhile find the others stale.
+    fn tells_of_restart(&mut self, node_id: &str, stamp: u32, from: SocketAddr) {
+        let suspicion = self.no_suspicion(node_id);
         let Some(association) = self.peers.get_mut(node_id) else { return };
-        let known = association.restarted.map_or(association.record.recovery_time_stamp, |(stamp, _)| stamp);
-        if is_associating || !is_later(received, known) {
-            return;
-        }
         let until = association.restarted.map_or(self.now + RESTART_PATIENCE, |(_, until)| until);
-        let is_first = association.restarted.replace((received, until)).is_none();
-        if is_first {
-            self.begins_anew(node_id, (from, first));
+        let is_first = association.restarted.replace((stamp, until)).is_none();
+        match suspicion.filter(|_| is_first) {
+            Some(suspicion) => self.confirmed(node_id, suspicion),
+            None if is_first => self.begins_anew(node_id, (from, None)),
+            None => {}
         }
     }
 

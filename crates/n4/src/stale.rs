@@ -154,6 +154,7 @@ impl Node {
     pub(crate) fn is_of_today(&mut self, seid: Seid) {
         let Some(record) = self.sessions.get(seid).map(|session| &session.record) else { return };
         let (before, era) = (record.era, self.era(&record.owner));
+        self.is_named_by_suspect(seid);
         if before != era {
             self.is_named_in(seid, era);
         }

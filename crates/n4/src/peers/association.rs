@@ -1,6 +1,7 @@
 //! One association (TS 29.244 6.2.6), as it stands.
 
 use crate::capabilities::Outdated;
+use crate::heartbeat::Suspicion;
 use crate::pace::Pace;
 use machine::Time;
 use pfcp::CpFeature;
@@ -37,6 +38,10 @@ pub(crate) struct Association {
     pub(crate) unreached: BTreeSet<IpAddr>,
     /// It told another recovery time stamp, and until when it may say which sessions it retains.
     pub(crate) restarted: Option<(u32, Time)>,
+    /// A heartbeat request of its own told a later recovery time stamp.
+    pub(crate) suspicion: Option<Suspicion>,
+    /// When its answer told otherwise last.
+    pub(crate) cleared: Option<Time>,
     /// It restarted and has not associated since: if it leaves that to us, it is asked to.
     pub(crate) is_forgotten: bool,
     /// When it is over, as we asked for its release.
@@ -78,6 +83,8 @@ impl Association {
             turn: 0,
             unreached: BTreeSet::new(),
             restarted: None,
+            suspicion: None,
+            cleared: None,
             is_forgotten: false,
             ends: None,
             farewell: None,

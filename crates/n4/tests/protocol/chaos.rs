@@ -286,6 +286,7 @@ impl Chaos {
             }
             Step::Heartbeat { stamp } => {
                 self.tell(SMF, None, HeartbeatRequest { recovery_time_stamp: stamp, carried: vec![] });
+                self.lab.answers_with(SMF, stamp);
             }
             Step::Path(is_up) => {
                 let (side, peer) = (rules::Interface::Access, [10, 30, 0, 7].into());

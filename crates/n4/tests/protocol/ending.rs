@@ -224,8 +224,7 @@ fn what_is_retained_stays() {
 fn who_only_told_of_a_restart_loses_the_sessions_it_had() {
     let mut lab = lab();
     lab.silent = vec![SMF];
-    let heartbeat = HeartbeatRequest { recovery_time_stamp: 2, carried: vec![] };
-    lab.tell(SMF, &Message::node(NUMBER, heartbeat));
+    lab.tells_of_restart(SMF, NUMBER, 2);
     assert_eq!(establishes(&mut lab, SMF, 77), Cause::RequestAccepted);
     lab.obedience = Obedience::Waits;
     lab.pass(Duration::from_secs(5));

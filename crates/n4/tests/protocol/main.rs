@@ -50,6 +50,7 @@ mod further;
 mod fuzz_seeds;
 mod game;
 mod gone;
+mod heartbeats;
 mod heirs;
 mod ie_support;
 mod ipv6;

@@ -140,7 +140,7 @@ fn a_silent_peer_keeps_its_sessions_and_is_asked_on() {
 #[test]
 fn a_peer_that_restarts_loses_its_sessions() {
     let restarts: [fn(&mut Lab); 3] = [
-        |lab| lab.tell(SMF, &Message::node(0, heartbeat(2))),
+        |lab| lab.tells_of_restart(SMF, 0, 2),
         |lab| lab.tell(SMF, &Message::node(0, setup(SMF, 2))),
         |lab| {
             let asked = next_request(lab);
@@ -262,7 +262,7 @@ fn sessions_outlive_the_restart_of_a_control_plane_that_retains_them() {
     for (value, stamp, sessions) in cases {
         let mut lab = with_session();
         // Its heartbeat may come first.
-        lab.tell(SMF, &Message::node(19, heartbeat(stamp)));
+        lab.tells_of_restart(SMF, 19, stamp);
         lab.pass(Duration::from_secs(4));
         assert_eq!(lab.in_force.len(), 1);
         let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value }];
@@ -291,7 +291,7 @@ fn sessions_outlive_the_restart_of_a_control_plane_that_retains_them() {
 fn whoever_restarted_and_makes_new_sessions_has_lost_the_old_ones() {
     let mut lab = with_session();
     let old = *lab.in_force.keys().next().unwrap();
-    lab.tell(SMF, &Message::node(9, heartbeat(2)));
+    lab.tells_of_restart(SMF, 9, 2);
     lab.sent.clear();
     let request = Message::session(0, 1, establishment(78));
     assert_eq!(cause_of(&lab.ask(SMF, &request)), Cause::RequestAccepted);

@@ -161,7 +161,7 @@ fn a_control_plane_that_was_restarted_is_asked_to_associate_again() {
     take(&mut lab, first, 1);
     lab.pass(Duration::from_secs(60));
     assert_eq!(asked(&mut lab), None);
-    lab.tell(SMF, &Message::node(9, HeartbeatRequest { recovery_time_stamp: 2, carried: vec![] }));
+    lab.tells_of_restart(SMF, 9, 2);
     lab.pass(Duration::from_secs(60));
     assert!(asked(&mut lab).is_some());
     // It may have been lost.

@@ -176,11 +176,8 @@ fn release(lab: &mut Lab, peer: Ipv4Addr) {
 /// TS 29.244 7.4.7: who looks after them counts on them, whatever becomes of the one before.
 #[test]
 fn sessions_that_moved_outlive_whom_they_moved_from() {
-    let ends: [fn(&mut Lab); 3] = [
-        |lab| lab.associate(SMF, 2),
-        |lab| lab.tell(SMF, &Message::node(9, HeartbeatRequest { recovery_time_stamp: 9, carried: vec![] })),
-        |lab| release(lab, SMF),
-    ];
+    let ends: [fn(&mut Lab); 3] =
+        [|lab| lab.associate(SMF, 2), |lab| lab.tells_of_restart(SMF, 9, 9), |lab| release(lab, SMF)];
     for end in ends {
         let (mut lab, sessions) = of_two();
         end(&mut lab);

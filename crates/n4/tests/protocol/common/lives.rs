@@ -1,12 +1,31 @@
 //! Processes that end and begin anew: the node, the machine it is on, and the data plane.
 
-use super::{Lab, plane};
+use super::{Lab, at, plane};
 use dplink::{Notice, UsageCause};
 use n4::{Input, Node, Start};
+use pfcp::{Body, HeartbeatRequest, HeartbeatResponse, Message};
 use rules::Seid;
 use session::Packed;
+use std::net::Ipv4Addr;
 
 impl Lab {
+    /// A control plane tells of its restart by a heartbeat, and again as it is asked.
+    pub fn tells_of_restart(&mut self, peer: Ipv4Addr, sequence: u32, stamp: u32) {
+        self.tell(peer, &Message::node(sequence, HeartbeatRequest::new(stamp)));
+        self.answers_with(peer, stamp);
+    }
+
+    /// A control plane answers the heartbeats that it has got; how many these were.
+    pub fn answers_with(&mut self, peer: Ipv4Addr, stamp: u32) -> usize {
+        let is_asked =
+            |(to, sent): &mut (_, Message)| *to == at(peer) && matches!(sent.body, Body::HeartbeatRequest(_));
+        let asked: Vec<u32> = self.sent.extract_if(.., is_asked).map(|(_, sent)| sent.sequence).collect();
+        for sequence in &asked {
+            self.tell(peer, &Message::node(*sequence, HeartbeatResponse::new(stamp)));
+        }
+        asked.len()
+    }
+
     /// A new process with what the database holds, and the link to the data plane.
     pub fn restart(&mut self) {
         self.restart_alone();

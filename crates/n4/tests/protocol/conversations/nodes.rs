@@ -40,12 +40,13 @@ pub fn associations() -> Conversation {
     Conversation::new("an association from setup to release", steps)
 }
 
-/// A later stamp, then another one with all sessions gone.
+/// A later stamp, as it answers, too, then another one with all sessions gone.
 pub fn restarted() -> Conversation {
     let steps = vec![
         setup(),
         establish(establishment(77)),
         heartbeat(SMF, 2),
+        Step::Answer(SMF, About::Node, HeartbeatResponse::new(2).into()),
         establish(establishment(78)),
         ask(SMF, smf::setup(SMF, 3)),
     ];
