@@ -1,7 +1,7 @@
 //! Traffic endpoints (TS 29.244 feature PDIU). A PDI that names one is translated as if it said what the endpoint says.
 
 use super::address::Origin;
-use super::pdr::{of_pdr, unavailable_endpoint, written};
+use super::pdr::{Around, of_pdr, unavailable_endpoint, written};
 use super::{Restated, Translator, framed};
 use crate::refusal::Refusal;
 use crate::values;
@@ -236,7 +236,7 @@ impl Translator<'_> {
             carried: vec![],
         };
         let resolved = self.resolve(pdr, &asked, None)?;
-        let at_endpoint = self.pdi(pdr, &resolved, None)?;
+        let at_endpoint = self.pdi(pdr, &resolved, Around::default())?;
         let has_own = current.qfis != before.qfis;
         let qfis = if has_own { current.qfis } else { at_endpoint.qfis.clone() };
         let Pdi { sdf_filters, application, ethernet, .. } = current;

@@ -2,6 +2,7 @@
 
 mod activation;
 mod address;
+mod choose;
 mod endpoint;
 mod ethernet;
 mod far;
@@ -30,8 +31,8 @@ use pfcp::{
     CreatedPdr, CreatedTrafficEndpoint, FqCsid, SessionEstablishmentRequest, SessionModificationRequest,
 };
 use rules::{
-    BarId, Change, FTeid, Far, FarId, OuterHeaderCreation, Pdr, PdrId, PdrUpdate, QerId, RuleRef, Rules,
-    Seid, UrrId,
+    BarId, Change, FTeid, Far, FarId, Interface, OuterHeaderCreation, Pdr, PdrId, PdrUpdate, QerId, RuleRef,
+    Rules, Seid, UrrId,
 };
 use session::Extras;
 use std::collections::{BTreeMap, HashSet};
@@ -114,6 +115,8 @@ pub(crate) struct Translator<'a> {
     chosen: BTreeMap<u8, FTeid>,
     /// Those of them that later requests may mean again.
     remembered: Vec<u8>,
+    /// Where the request has FARs lead, if there are endpoints it may mean.
+    destinations: BTreeMap<FarId, Interface>,
     extras: Extras,
     taken: Taken,
 }
@@ -140,6 +143,7 @@ impl<'a> Translator<'a> {
             fars: Known::new(&before.fars, |far| far.id),
             chosen: BTreeMap::new(),
             remembered: Vec::new(),
+            destinations: BTreeMap::new(),
             extras: extras.cloned().unwrap_or_default(),
             taken: Taken::default(),
         }
@@ -275,6 +279,7 @@ impl<'a> Translator<'a> {
             // Whoever named it looks after it.
             self.extras.alternative = None;
         }
+        self.note_destinations(request);
         let removed: Vec<PdrId> = request.remove_pdrs.iter().map(|rule| PdrId(rule.pdr_id)).collect();
         self.foresee_addresses(request)?;
         let (remove_pdrs, moved) = self.change_endpoints(request, removed)?;

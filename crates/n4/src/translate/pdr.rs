@@ -1,5 +1,6 @@
 //! PDRs, and the tunnel endpoints they take.
 
+use super::choose::Leg;
 use super::{Translator, ethernet, framed};
 use crate::advertised;
 use crate::predefined::{LAST, NO_FAR};
@@ -12,14 +13,22 @@ use rules::{
     ApplicationId, Direction, FTeid, FarId, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, PdrId,
     PdrUpdate, QerId, Rules, UrrId,
 };
-use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
+
+/// What a PDR has beside its new PDI.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Around {
+    /// The endpoint it has.
+    f_teid: Option<FTeid>,
+    far: Option<FarId>,
+}
 
 impl Translator<'_> {
     pub(super) fn pdr(&mut self, pdr: &CreatePdr) -> Result<Pdr, Refusal> {
         let id = PdrId(pdr.pdr_id);
         let resolved = self.resolve(id, &pdr.pdi, pdr.ue_ip_address_pool.as_ref())?;
-        let pdi = self.pdi(id, &resolved, None)?;
+        let around = Around { far: pdr.far_id.map(FarId), ..Around::default() };
+        let pdi = self.pdi(id, &resolved, around)?;
         self.activate(id, &pdr.activate_predefined_rules)?;
         Ok(Pdr {
             id,
@@ -37,18 +46,22 @@ impl Translator<'_> {
 
     pub(super) fn pdr_update(&mut self, update: &UpdatePdr) -> Result<PdrUpdate, Refusal> {
         let id = PdrId(update.pdr_id);
-        let current = self.pdrs.get(id).and_then(|pdr| pdr.pdi.f_teid);
+        let keeps_tunnel = update.removes(ie::OUTER_HEADER_REMOVAL).then_some(false);
+        let removal = update.outer_header_removal.map(values::removes_tunnel).transpose()?.or(keeps_tunnel);
+        let before = self.pdrs.get(id);
+        let around = Around {
+            f_teid: before.and_then(|pdr| pdr.pdi.f_teid),
+            far: update.far_id.map(FarId).or(before.map(|pdr| pdr.far)),
+        };
         let pdi = match &update.pdi {
             Some(pdi) => {
                 let resolved = self.resolve(id, pdi, None)?;
-                Some(self.pdi(id, &resolved, current)?)
+                Some(self.pdi(id, &resolved, around)?)
             }
             None => None,
         };
         self.deactivate(id, &update.deactivate_predefined_rules)?;
         self.activate(id, &update.activate_predefined_rules)?;
-        let keeps_tunnel = update.removes(ie::OUTER_HEADER_REMOVAL).then_some(false);
-        let removal = update.outer_header_removal.map(values::removes_tunnel).transpose()?;
         // An ID without octets takes all rules of that kind off the PDR (TS 29.244 5.6.3).
         let names_qers = !update.qer_ids.is_empty() || update.removes(ie::QER_ID);
         let names_urrs = !update.urr_ids.is_empty() || update.removes(ie::URR_ID);
@@ -56,30 +69,25 @@ impl Translator<'_> {
             id,
             precedence: update.precedence,
             pdi,
-            outer_header_removal: removal.or(keeps_tunnel),
+            outer_header_removal: removal,
             far: update.far_id.map(FarId),
             qers: names_qers.then(|| update.qer_ids.iter().copied().map(QerId).collect()),
             urrs: names_urrs.then(|| update.urr_ids.iter().copied().map(UrrId).collect()),
         })
     }
 
-    /// `current` is the endpoint the PDR has: one that is to be chosen anew stays as it is, and so does one that is
-    /// not named again. A control plane in use sends new filters without it, and plain packets never come from radio.
-    pub(super) fn pdi(
-        &mut self,
-        pdr: PdrId,
-        pdi: &pfcp::Pdi,
-        current: Option<FTeid>,
-    ) -> Result<Pdi, Refusal> {
+    /// The endpoint that a PDR has stays as it is where it is to be chosen anew, and where it is not named again: a control plane in
+    /// use sends new filters without it, and plain packets never come from radio.
+    pub(super) fn pdi(&mut self, pdr: PdrId, pdi: &pfcp::Pdi, around: Around) -> Result<Pdi, Refusal> {
         let source = values::source(pdi.source_interface, pdi.f_teid.is_some())?;
         let instance = values::instance(pdi.network_instance.as_ref(), self.has_instances);
         let origin = values::Origin { interface: source, instance, interface_type: pdi.interface_type };
         let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, origin, self.ours));
         let endpoint = endpoint.transpose()?;
-        if let Some(Endpoint::Chosen(Wish { id: Some(id), .. })) = endpoint
+        if let Some(Endpoint::Chosen(Wish { id: Some(id), address, .. })) = endpoint
             && !pdi.qfis.is_empty()
         {
-            self.recall(id);
+            self.recall(id, Leg { source, instance, address, far: around.far });
         }
         let user = values::user(&pdi.ue_ip_addresses)?;
         // Names of networks tell users' addresses from ours: what comes from the access side names another one.
@@ -94,7 +102,7 @@ impl Translator<'_> {
         Ok(Pdi {
             source_interface: source,
             instance,
-            f_teid: match (endpoint, current) {
+            f_teid: match (endpoint, around.f_teid) {
                 (Some(Endpoint::Chosen(_)), Some(current)) => Some(current),
                 (None, Some(current)) if has_no_address || from_radio => Some(current),
                 (endpoint, _) => endpoint.map(|endpoint| self.f_teid(pdr, endpoint)).transpose()?,
@@ -122,27 +130,6 @@ impl Translator<'_> {
             true => Ok(application),
             false => Err(of_pdr(Refusal::blaming(Cause::UnknownApplicationId, ie::APPLICATION_ID), pdr)),
         }
-    }
-
-    /// A CHOOSE ID holds within one request (TS 29.244 8.2.3). But QoS flows of a PDU session share its tunnel, so with a QFI
-    /// the ID stands for what it stood for before: one control plane in use adds flows that way, and tells the radio of no
-    /// other endpoint.
-    fn recall(&mut self, id: u8) {
-        let known = self.extras.chosen.iter().find(|(other, _)| *other == id);
-        if let Some((_, f_teid)) = known {
-            self.chosen.entry(id).or_insert(*f_teid);
-        }
-        self.remembered.push(id);
-    }
-
-    /// Keeps those whose endpoints are still in use.
-    pub(super) fn remember_chosen(&mut self, rules: &Rules) {
-        let is_new = |id: &u8| !self.extras.chosen.iter().any(|(other, _)| other == id);
-        let new: BTreeSet<u8> = self.remembered.iter().copied().filter(is_new).collect();
-        let new = new.into_iter().filter_map(|id| Some((id, *self.chosen.get(&id)?)));
-        self.extras.chosen.extend(new);
-        let in_use = |f_teid| rules.pdrs.iter().any(|pdr| pdr.pdi.f_teid == Some(f_teid));
-        self.extras.chosen.retain(|(_, f_teid)| in_use(*f_teid));
     }
 
     fn f_teid(&mut self, pdr: PdrId, endpoint: Endpoint) -> Result<FTeid, Refusal> {
@@ -176,16 +163,6 @@ impl Translator<'_> {
         let mut created = CreatedPdr { pdr_id: pdr.0, local_f_teid, ue_ip_addresses, carried };
         with(&mut created);
         told.push(created);
-    }
-
-    fn choose(&mut self, Wish { id, address, .. }: Wish) -> Result<FTeid, Unavailable> {
-        if let Some(f_teid) = id.and_then(|id| self.chosen.get(&id)) {
-            return Ok(*f_teid);
-        }
-        let f_teid = self.tunnels.allocate(self.session, self.user, address)?;
-        self.taken.f_teids.push(f_teid);
-        self.chosen.extend(id.map(|id| (id, f_teid)));
-        Ok(f_teid)
     }
 }
 

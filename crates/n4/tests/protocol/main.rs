@@ -37,6 +37,7 @@ mod ending_crossed;
 mod ending_lives;
 mod ending_moves;
 mod endpoints;
+mod endpoints_kept;
 mod ethernet;
 mod events;
 mod events_limits;
