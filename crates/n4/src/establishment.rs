@@ -8,6 +8,7 @@ use crate::node::Node;
 use crate::offline;
 use crate::peers::Association;
 use crate::refusal::Refusal;
+use crate::repeated;
 use crate::sessions::{Session, Work};
 use crate::support;
 use crate::translate::{Sources, Taken, Translated, Translator};
@@ -24,7 +25,7 @@ impl Node {
         asked: &Asked,
         request: &SessionEstablishmentRequest,
     ) -> Result<(), Refusal> {
-        let request = &*networks::known_establishment(request, &self.config);
+        let request = &*repeated::establishment(networks::known_establishment(request, &self.config));
         let owner = self.establishing(asked, request)?;
         if self.peers.spoken_for(&owner, self.now) {
             self.speaks_by_name(&owner);

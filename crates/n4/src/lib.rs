@@ -64,6 +64,7 @@ mod predefined;
 mod reasons;
 mod refusal;
 mod registry;
+mod repeated;
 mod replacement;
 mod report;
 mod resources;

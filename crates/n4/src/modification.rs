@@ -9,6 +9,7 @@ use crate::node::Node;
 use crate::offline;
 use crate::paging;
 use crate::refusal::Refusal;
+use crate::repeated;
 use crate::sessions::{Modifying, Query, Work};
 use crate::support;
 use crate::translate::{Restated, Sources, Translated, Translator};
@@ -25,7 +26,7 @@ impl Node {
         seid: Seid,
         request: &SessionModificationRequest,
     ) -> Result<(), Refusal> {
-        let request = &*networks::known_modification(request, &self.config);
+        let request = &*repeated::modification(networks::known_modification(request, &self.config));
         support::modification(request, &self.config)?;
         let mut way = self.in_the_way_of_change(seid, request);
         let (next, modifying) = self.with_room(&mut way, |node| node.changed(seid, request))?;

@@ -1,8 +1,9 @@
-//! What control planes say again though it is so already: rules that are gone are removed, rules that are there created.
+//! What control planes say again though it is so already: rules that are gone are removed, rules that are there created; and what they
+//! say twice at once.
 
-use crate::common::Lab;
 use crate::common::billing::{accepted, lab, octets, urr};
 use crate::common::smf::{self, establishment, path_switch};
+use crate::common::{Lab, SMF};
 use pfcp::*;
 
 fn is_noted(lab: &Lab) -> bool {
@@ -144,4 +145,49 @@ fn a_pdr_that_is_there_is_not_made_again() {
     let response = lab.modify(session, SessionModificationRequest { create_qers, ..path_switch(5) });
     assert_eq!(response.failed_rule_id, Some(FailedRuleId::Qer(4)));
     assert_eq!((lab.desired(), lab.node.tunnels()), before);
+}
+
+/// OpenAirInterface says a Create FAR or Create PDR again in the request that has it.
+#[test]
+fn what_a_request_creates_twice_in_the_same_words_counts_once() {
+    let mut lab = Lab::associated();
+    let mut first = establishment(77);
+    first.create_pdrs = [1, 0, 1, 0].map(|at| first.create_pdrs[at].clone()).to_vec();
+    first.create_fars.extend(first.create_fars.clone());
+    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 1, first)) else {
+        panic!("an answer")
+    };
+    assert_eq!(response.cause, Cause::RequestAccepted);
+    let [created] = &response.created_pdrs[..] else { panic!("{response:?}") };
+    let session = rules::Seid(response.up_f_seid.unwrap().seid);
+    let rules = lab.in_force[&session].rules.clone();
+    assert_eq!((created.pdr_id, rules.pdrs.len(), rules.fars.len(), lab.node.tunnels()), (1, 2, 2, 1));
+
+    let create_pdrs = vec![smf::uplink(9, smf::choose(None)); 3];
+    let create_fars = vec![smf::far(5, ApplyAction::DROP, None); 2];
+    let request = SessionModificationRequest { create_pdrs, create_fars, ..path_switch(5) };
+    let response = accepted(&mut lab, session, request);
+    assert_eq!((response.created_pdrs.len(), lab.node.tunnels()), (1, 2));
+    let rules = lab.in_force[&session].rules.clone();
+    assert_eq!((rules.pdrs.len(), rules.fars.len()), (3, 3));
+}
+
+/// Which of them holds nobody can know.
+#[test]
+fn what_a_request_creates_twice_in_other_words_is_refused() {
+    let (drop, keep) = (ApplyAction::DROP, ApplyAction::BUFF);
+    let fars = [drop, drop, keep].map(|action| smf::far(5, action, None)).to_vec();
+    let pdr = |precedence| CreatePdr { precedence: Some(precedence), ..smf::uplink(9, smf::choose(None)) };
+    let cases =
+        [(vec![], fars, FailedRuleId::Far(5)), (vec![pdr(1), pdr(2), pdr(1)], vec![], FailedRuleId::Pdr(9))];
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(77));
+    let before = (lab.desired(), lab.node.tunnels());
+    for (create_pdrs, create_fars, failed) in cases {
+        let request = SessionModificationRequest { create_pdrs, create_fars, ..path_switch(5) };
+        let response = lab.modify(session, request);
+        assert_eq!(response.cause, Cause::RuleCreationModificationFailure);
+        assert_eq!(response.failed_rule_id, Some(failed));
+        assert_eq!((lab.desired(), lab.node.tunnels()), before);
+    }
 }

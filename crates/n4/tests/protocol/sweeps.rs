@@ -175,18 +175,20 @@ fn what_is_cut_is_refused_by_name_or_harmless() {
 #[test]
 fn what_comes_twice_is_named_or_counts_once() {
     let twice = |list: &mut Vec<Tree>, at: usize| list.insert(at, list[at].clone());
-    let mut named = 0;
+    let (mut named, mut once) = (0, 0);
     each(twice, |told| {
         assert!(told.is_fair(), "{told:?}");
-        let is_rule =
-            matches!(told.place.ie, ie::CREATE_PDR | ie::CREATE_FAR | ie::CREATE_URR | ie::CREATE_QER);
-        if is_rule {
+        if matches!(told.place.ie, ie::CREATE_PDR | ie::CREATE_FAR) {
+            assert!(!told.is_refused(), "{told:?}");
+            once += 1;
+        }
+        if matches!(told.place.ie, ie::CREATE_URR | ie::CREATE_QER) {
             assert_eq!(told.cause, Some(Cause::RuleCreationModificationFailure), "{told:?}");
             assert!(told.failed.is_some(), "{told:?}");
             named += 1;
         }
     });
-    assert!(named > 50, "{named}");
+    assert!(named > 10 && once > 50, "{named}, {once}");
 }
 
 #[test]
