@@ -21,6 +21,8 @@ pub(super) struct Around {
     /// The endpoint it has.
     f_teid: Option<FTeid>,
     far: Option<FarId>,
+    /// It takes a tunnel's header off (TS 29.244 8.2.64).
+    removes_tunnel: bool,
 }
 
 impl Translator<'_> {
@@ -52,6 +54,7 @@ impl Translator<'_> {
         let around = Around {
             f_teid: before.and_then(|pdr| pdr.pdi.f_teid),
             far: update.far_id.map(FarId).or(before.map(|pdr| pdr.far)),
+            removes_tunnel: removal.or(before.map(|pdr| pdr.outer_header_removal)) == Some(true),
         };
         let pdi = match &update.pdi {
             Some(pdi) => {
@@ -77,7 +80,8 @@ impl Translator<'_> {
     }
 
     /// The endpoint that a PDR has stays as it is where it is to be chosen anew, and where it is not named again: a control plane in
-    /// use sends new filters without it, and plain packets never come from radio.
+    /// use sends new filters without it, another the user's address beside the removal of the tunnel's header, and plain packets
+    /// never come from radio.
     pub(super) fn pdi(&mut self, pdr: PdrId, pdi: &pfcp::Pdi, around: Around) -> Result<Pdi, Refusal> {
         let source = values::source(pdi.source_interface, pdi.f_teid.is_some())?;
         let instance = values::instance(pdi.network_instance.as_ref(), self.has_instances);
@@ -99,12 +103,13 @@ impl Translator<'_> {
         framed_routes.extend(user.delegated().filter(|delegated| !framed_routes.contains(delegated)));
         let has_no_address = user.ipv4.is_none() && user.ipv6.is_none();
         let from_radio = pdi.source_interface == SourceInterface::Access;
+        let comes_in_tunnel = has_no_address || from_radio || around.removes_tunnel;
         Ok(Pdi {
             source_interface: source,
             instance,
             f_teid: match (endpoint, around.f_teid) {
                 (Some(Endpoint::Chosen(_)), Some(current)) => Some(current),
-                (None, Some(current)) if has_no_address || from_radio => Some(current),
+                (None, Some(current)) if comes_in_tunnel => Some(current),
                 (endpoint, _) => endpoint.map(|endpoint| self.f_teid(pdr, endpoint)).transpose()?,
             },
             ue_ipv4: user.ipv4,

@@ -1,10 +1,12 @@
-//! Which tunnel endpoint a PDR gets, or keeps, where a request does not say: by a CHOOSE ID that was there before (TS 29.244 8.2.3).
+//! Which tunnel endpoint a PDR gets, or keeps, where a request does not say: by a CHOOSE ID that was there before (TS 29.244 8.2.3), and
+//! without an F-TEID.
 
-use crate::common::smf::{self, UE, choose, chosen, downlink, establishment, path_switch, uplink};
+use crate::common::smf::{self, UE, choose, chosen, downlink, establishment, given, path_switch, uplink};
 use crate::common::{Lab, config};
 use n4::Config;
 use pfcp::*;
 use rules::Seid;
+use std::net::Ipv4Addr;
 
 const REMOVAL: OuterHeaderRemoval = OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IP);
 
@@ -91,4 +93,31 @@ fn a_choose_id_of_what_is_forwarded_indirectly_stands_for_another_endpoint() {
         lab.modify(session, SessionModificationRequest { remove_pdrs, ..Default::default() });
         assert_ne!(added(&mut lab, session, flow(11), vec![]), leg);
     }
+}
+
+/// The endpoint that an update leaves PDR 2, which had one of N9.
+fn updated(
+    address: Option<Ipv4Addr>,
+    removal: Option<OuterHeaderRemoval>,
+    carried: Vec<RawIe>,
+) -> Option<u32> {
+    let mut lab = Lab::associated();
+    let mut request = establishment(1);
+    request.create_pdrs[1].pdi.f_teid = Some(given(0x99));
+    request.create_pdrs[1].outer_header_removal = Some(REMOVAL);
+    let session = lab.establish(request);
+    let pdi = Some(downlink(2, address).pdi);
+    let update = UpdatePdr { pdi, outer_header_removal: removal, carried, ..UpdatePdr::new(2) };
+    let request = SessionModificationRequest { update_pdrs: vec![update], ..Default::default() };
+    assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted, "{:?}", lab.notes);
+    lab.in_force[&session].rules.pdrs[1].pdi.f_teid.map(|f_teid| f_teid.teid.0)
+}
+
+/// OpenAirInterface tells an intermediate UPF so.
+#[test]
+fn a_pdr_that_takes_a_tunnels_header_off_keeps_its_endpoint() {
+    assert_eq!(updated(Some(UE), Some(REMOVAL), vec![]), Some(0x99));
+    assert_eq!(updated(Some(UE), None, vec![]), Some(0x99));
+    let none = RawIe { ie: ie::OUTER_HEADER_REMOVAL, value: vec![] };
+    assert_eq!(updated(Some(UE), None, vec![none]), None, "plain packets have no tunnel");
 }
