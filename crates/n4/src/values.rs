@@ -362,7 +362,9 @@ pub(crate) fn sdf_filter(filter: &pfcp::SdfFilter, pdr: PdrId) -> Result<SdfFilt
         failed_rule_id,
         ..Refusal::blaming(Cause::RuleCreationModificationFailure, ie::SDF_FILTER)
     };
-    let flow = filter.flow_description.as_deref().map(str::parse::<FlowDescription>).transpose();
+    // Some senders close the text with a zero.
+    let text = filter.flow_description.as_deref().map(|text| text.strip_suffix('\0').unwrap_or(text));
+    let flow = text.map(str::parse::<FlowDescription>).transpose();
     let class = filter.tos_traffic_class.map(|[value, mask]| TrafficClass { value, mask });
     let label =
         filter.flow_label.map(|[high, middle, low]| u32::from_be_bytes([0, high & 0x0F, middle, low]));

@@ -367,6 +367,20 @@ fn several_qers_of_a_rule_are_kept_and_taken_off_by_a_null_id() {
     assert_eq!((rules.pdrs[0].qers.len(), rules.pdrs[1].qers.len()), (0, 2));
 }
 
+/// As some senders close names and the texts of PFDs.
+#[test]
+fn a_zero_closes_the_text_of_a_filter() {
+    let with = |end: &str| {
+        let mut request = establishment(1);
+        let flow_description = Some(format!("permit out ip from 198.51.100.1 to assigned{end}"));
+        request.create_pdrs[1].pdi.sdf_filters = vec![SdfFilter { flow_description, ..SdfFilter::default() }];
+        request
+    };
+    assert_eq!(rules_of(with("\0")).pdrs, rules_of(with("")).pdrs);
+    let response = establish(&mut Lab::associated(), with("\0\0"));
+    assert_eq!(response.cause, Cause::RuleCreationModificationFailure);
+}
+
 #[test]
 fn what_only_informs_is_accepted() {
     let mut request = establishment(1);
