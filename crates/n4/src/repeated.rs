@@ -2,7 +2,7 @@
 //! rule of a session (TS 29.244 5.2.1), and SMFs of OpenAirInterface say a Create FAR or Create PDR again. Two that differ are refused
 //! later, with the rest of the request.
 
-use pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
+use pfcp::{CreateFar, CreatePdr, SessionEstablishmentRequest, SessionModificationRequest};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,13 +12,11 @@ use std::hash::Hash;
 pub(crate) fn establishment(
     request: Cow<'_, SessionEstablishmentRequest>,
 ) -> Cow<'_, SessionEstablishmentRequest> {
-    let (pdrs, fars) = (&request.create_pdrs, &request.create_fars);
-    if !repeats(pdrs, |pdr| pdr.pdr_id) && !repeats(fars, |far| far.far_id) {
+    if !is_any(&request.create_pdrs, &request.create_fars) {
         return request;
     }
     let mut once = request.into_owned();
-    say_once(&mut once.create_pdrs, |pdr| pdr.pdr_id);
-    say_once(&mut once.create_fars, |far| far.far_id);
+    say_once(&mut once.create_pdrs, &mut once.create_fars);
     Cow::Owned(once)
 }
 
@@ -26,22 +24,27 @@ pub(crate) fn establishment(
 pub(crate) fn modification(
     request: Cow<'_, SessionModificationRequest>,
 ) -> Cow<'_, SessionModificationRequest> {
-    let (pdrs, fars) = (&request.create_pdrs, &request.create_fars);
-    if !repeats(pdrs, |pdr| pdr.pdr_id) && !repeats(fars, |far| far.far_id) {
+    if !is_any(&request.create_pdrs, &request.create_fars) {
         return request;
     }
     let mut once = request.into_owned();
-    say_once(&mut once.create_pdrs, |pdr| pdr.pdr_id);
-    say_once(&mut once.create_fars, |far| far.far_id);
+    say_once(&mut once.create_pdrs, &mut once.create_fars);
     Cow::Owned(once)
 }
 
-fn repeats<T: PartialEq, I: Eq + Hash>(created: &[T], id: impl Fn(&T) -> I) -> bool {
-    created.len() > 1 && news(created, id).contains(&false)
+/// Whether any rule is there twice.
+fn is_any(pdrs: &[CreatePdr], fars: &[CreateFar]) -> bool {
+    let (pdrs, fars) = (news(pdrs, |pdr| pdr.pdr_id), news(fars, |far| far.far_id));
+    pdrs.contains(&false) || fars.contains(&false)
 }
 
-fn say_once<T: PartialEq, I: Eq + Hash>(created: &mut Vec<T>, id: impl Fn(&T) -> I) {
-    let mut news = news(created, id).into_iter();
+fn say_once(pdrs: &mut Vec<CreatePdr>, fars: &mut Vec<CreateFar>) {
+    keep(pdrs, news(pdrs, |pdr| pdr.pdr_id));
+    keep(fars, news(fars, |far| far.far_id));
+}
+
+fn keep<T>(created: &mut Vec<T>, news: Vec<bool>) {
+    let mut news = news.into_iter();
     created.retain(|_| news.next().unwrap_or(true));
 }
 
